@@ -93,7 +93,7 @@ class NodeRecord(_Plain):
     id: int  # its place in Snapshot.nodes
     name: str  # "MulBackward0"
     op: str  # "Mul"
-    outputs: list[tuple[tuple[int, ...], str] | None] = field(default_factory=list)  # shape and dtype of each forward output
+    outputs: list[tuple[tuple[int, ...], str] | None] = field(default_factory=list)  # per forward output
     slots: list[Slot] = field(default_factory=list)
     options: dict[str, Any] = field(default_factory=dict)  # plain saved values: dim, exponent, alpha, ...
     tensor: int | None = None  # AccumulateGrad: the leaf
@@ -108,6 +108,8 @@ class Edge(_Plain):
     input: int
     target: int | None  # None: this input takes no gradient
     output: int = 0  # which output of the target that input was
+    name: str | None = None  # the input's name in torch's table ("self", "other"), where it is known
+    tensor: int | None = None  # the constant that came in here, where a saved slot tells
 
 
 @dataclass(slots=True)
@@ -213,7 +215,7 @@ def _build(kind: Any, data: Any) -> Any:
         return tuple(_build(a, item) for a, item in zip(arguments, data, strict=True))
     if origin is dict:
         return {key: _build(arguments[1], value) for key, value in data.items()}
-    return _number(data)
+    return data if kind is str else _number(data)
 
 
 def _number(data: Any) -> Any:

@@ -1,0 +1,91 @@
+"""Names for tensors: from modules, dicts, the structure of an output, and the caller's variables."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from types import FrameType
+from typing import Any
+
+from gradlab.graphs.engines import Engine, is_tensor
+
+Named = list[tuple[str | None, Any]]
+
+
+def flatten(value: Any, name: str | None = None) -> Named:
+    """Every tensor in a tensor, tuple, list, dict or dataclass, with where it was found.
+
+    Raises TypeError naming the place of anything else.
+    """
+    if is_tensor(value):
+        return [(name, value)]
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        value = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
+        value = {key: item for key, item in value.items() if item is not None}
+    if isinstance(value, Mapping):
+        pairs = [(str(key), item) for key, item in value.items()]
+    elif isinstance(value, (tuple, list)):
+        pairs = [(None if len(value) == 1 else f"[{i}]", item) for i, item in enumerate(value)]
+    else:
+        where = f"item {name}" if name else "this"
+        raise TypeError(f"{where} is {_describe(value)}, not a tensor of gradlab or torch")
+    found: Named = []
+    for key, item in pairs:
+        nested = isinstance(item, (tuple, list)) or not is_tensor(item)
+        full = key if name is None else name if key is None else (name + key if key[0] == "[" else f"{name}.{key}")
+        found += flatten(item, full if nested or full is not None else None)
+    return found
+
+
+def name_map(params: Any, engine: Engine) -> dict[int, str]:
+    """id(tensor) -> name, from a module, a dict of tensors (names may be dotted) or of modules."""
+    if params is None:
+        return {}
+    if hasattr(params, "named_parameters"):
+        return module_names(params)
+    if not isinstance(params, Mapping):
+        params = _pairs(params)
+    names: dict[int, str] = {}
+    for name, value in params.items():
+        if hasattr(value, "named_parameters"):
+            names |= {key: f"{name}.{inner}" for key, inner in module_names(value).items()}
+        elif is_tensor(value):
+            names[id(value)] = str(name)
+        else:
+            raise TypeError(f"params[{name!r}] is {_describe(value)}, not a tensor or a module")
+    return names
+
+
+def module_names(module: Any) -> dict[int, str]:
+    """id(parameter or buffer) -> dotted name; a shared parameter keeps its first name."""
+    names: dict[int, str] = {}
+    for listing in ("named_parameters", "named_buffers"):
+        for name, tensor in getattr(module, listing, dict)() or ():
+            names.setdefault(id(tensor), name)
+    return names
+
+
+def caller_names(frame: FrameType | None) -> dict[int, str]:
+    """id(tensor) -> the first public variable that holds it, locals before globals."""
+    names: dict[int, str] = {}
+    if frame is None:
+        return names
+    scopes = [frame.f_locals] if frame.f_locals is frame.f_globals else [frame.f_locals, frame.f_globals]
+    for scope in scopes:
+        for name, value in list(scope.items()):
+            if not name.startswith("_") and is_tensor(value):
+                names.setdefault(id(value), name)
+    return names
+
+
+def _pairs(params: Any) -> dict[str, Any]:
+    try:
+        return dict(params)
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"params is {_describe(params)}; it takes a module, or a dict of tensors by name: params={{'w': w}}"
+        ) from None
+
+
+def _describe(value: Any) -> str:
+    return "None" if value is None else f"a {type(value).__name__}"
