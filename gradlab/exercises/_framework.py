@@ -88,7 +88,9 @@ class Exercise:
     forbids: ClassVar[tuple[str, ...]] = ()
     seconds: ClassVar[float] = 10.0
 
-    def __init_subclass__(cls) -> None:
+    def __init_subclass__(cls, abstract: bool = False) -> None:
+        if abstract:
+            return
         required = ("id", "title", "question", "names", "hints", "stub", "solution", "wrong", "misconceptions")
         missing = [name for name in required if not hasattr(cls, name)]
         if missing:
@@ -127,6 +129,11 @@ class Exercise:
     def picture(inputs: dict[str, Any], seen: Any) -> str:
         """HTML that shows what the answer did; empty where there is nothing to draw."""
         return ""
+
+    @classmethod
+    def draws(cls) -> bool:
+        """True when this exercise has a picture of what an answer did."""
+        return cls.picture is not Exercise.picture
 
     @classmethod
     def right(cls, message: str = "") -> Verdict:

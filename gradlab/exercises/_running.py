@@ -1,0 +1,222 @@
+"""Running an answer: find it, look at its kind, probe it within a time limit, judge it. Nothing here raises on a bad answer."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import copy
+import linecache
+import signal
+import threading
+import traceback
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from gradlab.exercises._framework import Exercise, Verdict
+from gradlab.exercises._registry import get
+
+ANSWER_FILE = "<answer>"
+
+
+class TimeUpError(BaseException):
+    """Raised inside an answer that runs too long; no `except Exception` of the answer catches it."""
+
+
+@contextlib.contextmanager
+def time_limit(seconds: float) -> Iterator[None]:
+    """Stop the block after `seconds` (Unix, main thread; elsewhere the learner's stop button has to do)."""
+    if not hasattr(signal, "SIGALRM") or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(signum: int, frame: Any) -> None:
+        raise TimeUpError
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds, 0.1)  # again and again: an answer may swallow the first one
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def same_code(one: str, other: str) -> bool:
+    """True when two sources differ in layout and comments only.
+
+    >>> same_code("x=1  # one", "x = 1")
+    True
+    """
+    try:
+        return ast.dump(ast.parse(one)) == ast.dump(ast.parse(other))
+    except SyntaxError:
+        return one.strip() == other.strip()
+
+
+def is_plain(data: Any) -> bool:
+    """True for plain data: None, bool, int, float, str, lists, dicts with str keys and numpy arrays of these.
+
+    >>> is_plain({"a": [1, None]}), is_plain({1, 2})
+    (True, False)
+    """
+    if isinstance(data, dict):
+        return all(isinstance(key, str) and is_plain(value) for key, value in data.items())
+    if isinstance(data, list):
+        return all(is_plain(value) for value in data)
+    if isinstance(data, np.ndarray):
+        return data.dtype.kind in "biufc"
+    return data is None or type(data) in (bool, int, float, str)
+
+
+def _is_kind(value: Any, kind: str) -> bool:
+    if kind == "callable":
+        return callable(value)
+    if kind == "dict":
+        return isinstance(value, dict)
+    if kind == "list":
+        return isinstance(value, (list, tuple))
+    if kind == "text":
+        return isinstance(value, str)
+    if kind == "tensor":
+        return hasattr(value, "shape") and hasattr(value, "dtype")
+    return isinstance(value, (int, float, complex, np.number)) and not isinstance(value, bool)
+
+
+_WORDS = {"callable": "a function", "dict": "a dict", "list": "a list", "text": "text in quotes", "tensor": "a tensor",
+          "number": "a number"}
+
+
+def _blanks(value: Any) -> list[str]:
+    if isinstance(value, dict):
+        return [str(key) for key, inner in value.items() if inner is ...]
+    if isinstance(value, (list, tuple)):
+        return [f"place {i}" for i, inner in enumerate(value) if inner is ...]
+    return []
+
+
+def _unready(exercise: type[Exercise], namespace: dict[str, Any], source: str | None) -> Verdict | None:
+    """The verdict on an answer that need not be run: untouched, missing, unfinished or of the wrong kind."""
+    if source is not None and same_code(source, exercise.stub):
+        return Verdict("not-yet", None, "This is still the cell as it was given. Change it, run it, and check again.")
+    for name in exercise.names:
+        if name not in namespace:
+            return Verdict("not-yet", None, f"There is no `{name}` yet. Run the cell above that defines it, then check again.")
+        value = namespace[name]
+        if value is ...:
+            return Verdict("not-yet", None, f"`{name}` is still `...`: put your answer there.")
+        blanks = _blanks(value)
+        if blanks:
+            return Verdict("not-yet", None, f"Still `...` in `{name}`: {', '.join(blanks)}.")
+        if not _is_kind(value, exercise.kind):
+            kind = "None" if value is None else f"of type {type(value).__name__}"
+            return Verdict("failed", None, f"`{name}` should be {_WORDS[exercise.kind]}; it is {kind}.")
+    return None
+
+
+def _forbidden(exercise: type[Exercise], source: str | None) -> str | None:
+    if source is None or not exercise.forbids:
+        return None
+    try:
+        tree = ast.parse(source)
+    except SyntaxError:
+        return None
+    for node in ast.walk(tree):
+        names = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            names = [node.module or ""]
+        elif isinstance(node, ast.Name):
+            names = [node.id]
+        for name in names:
+            if name.split(".")[0] in exercise.forbids:
+                return name
+    return None
+
+
+def describe_error(error: BaseException) -> str:
+    """One sentence: the exception, its first line, and the learner's line where it happened."""
+    first = (str(error).strip().splitlines() or [""])[0]
+    first = first if len(first) <= 220 else first[:217] + "..."
+    text = f"`{type(error).__name__}: {first}`" if first else f"`{type(error).__name__}`"
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        if frame.filename == ANSWER_FILE or "ipykernel" in frame.filename or frame.filename.startswith("<ipython"):
+            where = f" at line {frame.lineno}"
+            line = (frame.line or linecache.getline(frame.filename, frame.lineno or 0)).strip()
+            return text + where + (f": `{line}`" if line else "")
+    return text
+
+
+def judge_answer(exercise: type[Exercise], namespace: dict[str, Any], source: str | None = None,
+                 seed: int | None = None) -> tuple[Verdict, str]:
+    """Judge the answer that `namespace` holds: the verdict, and HTML that shows what the answer did ("" for nothing)."""
+    unready = _unready(exercise, namespace, source)
+    untouched = unready is not None and source is not None and same_code(source, exercise.stub)
+    if unready is not None and not (untouched and exercise.draws() and all(name in namespace for name in exercise.names)):
+        return unready, ""
+    forbidden = _forbidden(exercise, source)
+    if forbidden is not None:
+        return Verdict("failed", None, f"This exercise is done without `{forbidden}`: that is what you are building."), ""
+    answer = {name: namespace[name] for name in exercise.names}
+    verdict, picture = _probe_and_judge(exercise, answer, exercise.inputs(np.random.default_rng(seed)))
+    return unready or verdict, picture
+
+
+def _probe_and_judge(exercise: type[Exercise], answer: dict[str, Any], inputs: dict[str, Any]) -> tuple[Verdict, str]:
+    try:
+        with time_limit(exercise.seconds):
+            seen = exercise.probe(answer, copy.deepcopy(inputs))
+    except TimeUpError:
+        words = f"Your answer was still running after {exercise.seconds:g} seconds, so it was stopped. Does a loop never end?"
+        return Verdict("error", None, words), ""
+    except ModuleNotFoundError as error:
+        return Verdict("error", None, f"This check needs {error.name}, which is not installed: `pip install {error.name}`."), ""
+    except (Exception, SystemExit) as error:
+        return Verdict("error", None, f"Your answer raised {describe_error(error)}"), ""
+    if not is_plain(seen):
+        return Verdict("failed", None, "Your answer gave back something that this check cannot read. Look at what it returns."), ""
+    try:
+        verdict = exercise.judge(inputs, seen)
+    except Exception as error:
+        return Verdict("failed", None, f"Your answer has a form that this check cannot compare ({type(error).__name__}: {error})."), ""
+    try:
+        return verdict, exercise.picture(inputs, seen)
+    except Exception:
+        return verdict, ""
+
+
+def run_source(exercise: type[Exercise], source: str) -> tuple[dict[str, Any], Verdict | None]:
+    """Run answer text in a fresh namespace: the namespace, and a verdict where it could not be run."""
+    namespace: dict[str, Any] = {"__name__": "__answer__"}
+    exec(exercise.prelude, namespace)
+    linecache.cache[ANSWER_FILE] = (len(source), None, source.splitlines(keepends=True), ANSWER_FILE)
+    try:
+        with time_limit(exercise.seconds):
+            exec(compile(source, ANSWER_FILE, "exec"), namespace)
+    except TimeUpError:
+        words = f"Your answer was still running after {exercise.seconds:g} seconds, so it was stopped. Does a loop never end?"
+        return namespace, Verdict("error", None, words)
+    except SyntaxError as error:
+        return namespace, Verdict("error", None, f"This is not Python yet: {error.msg}, line {error.lineno}.")
+    except (Exception, SystemExit) as error:
+        return namespace, Verdict("error", None, f"Your answer raised {describe_error(error)}")
+    return namespace, None
+
+
+def try_answer(id: str, source: str, seed: int | None = None) -> Verdict:
+    """The verdict on an answer given as source text, as a notebook cell would hold it.
+
+    `seed` fixes the random inputs; by default they are fresh. An unknown id is a KeyError.
+
+    >>> try_answer("06-3", "def both(a, b):\\n    (a + b).backward()").status
+    'passed'
+    """
+    exercise = get(id)
+    if same_code(source, exercise.stub):
+        return Verdict("not-yet", None, "This is still the stub.")
+    namespace, verdict = run_source(exercise, source)
+    if verdict is not None:
+        return verdict
+    return judge_answer(exercise, namespace, source, seed)[0]
