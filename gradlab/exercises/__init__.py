@@ -8,5 +8,19 @@ from gradlab.exercises._registry import get, load
 from gradlab.exercises._running import try_answer
 from gradlab.exercises._speaking import check, hint, predict, reveal
 
-__all__ = ["Exercise", "Prediction", "Verdict", "Wrong", "all", "check", "get", "hint", "load", "predict", "predictions",
-           "progress", "reveal", "try_answer"]
+__all__ = [
+    "Exercise",
+    "Prediction",
+    "Verdict",
+    "Wrong",
+    "all",
+    "check",
+    "get",
+    "hint",
+    "load",
+    "predict",
+    "predictions",
+    "progress",
+    "reveal",
+    "try_answer",
+]

@@ -27,8 +27,16 @@ margin-right:.6em}
 .gradlab-card svg{max-width:100%;height:auto}
 </style>"""
 
-ACCENTS = {"passed": "#1a7f4b", "failed": "#b4540a", "not-yet": "#5f6b7a", "error": "#a8324a", "predict": "#1b6ca8",
-           "reveal": "#7a55b0", "hint": "#8a6d00", "progress": "#1b6ca8"}
+ACCENTS = {
+    "passed": "#1a7f4b",
+    "failed": "#b4540a",
+    "not-yet": "#5f6b7a",
+    "error": "#a8324a",
+    "predict": "#1b6ca8",
+    "reveal": "#7a55b0",
+    "hint": "#8a6d00",
+    "progress": "#1b6ca8",
+}
 
 
 def inline(text: str) -> str:
@@ -67,9 +75,13 @@ class Card:
 
     def html(self) -> str:
         """The box as HTML with its own style."""
-        head = f'<span class="gl-word">{html.escape(self.word)}</span><span class="gl-title">{inline(self.title)}</span>'
-        return (f'{STYLE}<div class="gradlab-card" role="note" style="--gl:{ACCENTS[self.accent]}">'
-                f"<div>{head}</div>{self.body}</div>")
+        head = (
+            f'<span class="gl-word">{html.escape(self.word)}</span><span class="gl-title">{inline(self.title)}</span>'
+        )
+        return (
+            f'{STYLE}<div class="gradlab-card" role="note" style="--gl:{ACCENTS[self.accent]}">'
+            f"<div>{head}</div>{self.body}</div>"
+        )
 
 
 def show(card: Card) -> None:

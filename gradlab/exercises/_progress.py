@@ -22,7 +22,9 @@ def read() -> dict[str, dict[str, Any]]:
     with contextlib.suppress(OSError, ValueError):
         found = json.loads(path.read_text(encoding="utf-8"))
         if isinstance(found, dict):
-            return {key: dict(found[key]) if isinstance(found.get(key), dict) else {} for key in ("predictions", "solved")}
+            return {
+                key: dict(found[key]) if isinstance(found.get(key), dict) else {} for key in ("predictions", "solved")
+            }
     return {key: dict(_memory.get(key, {})) for key in ("predictions", "solved")}
 
 
@@ -72,14 +74,20 @@ def progress() -> None:
         open_core = [e.id for e in exercises if e.core and e.id not in solved]
         made = sum(1 for id in guesses if id in state["predictions"])
         left = ", ".join(open_core) or "none"
-        rows.append(f"<tr><td>{lesson}</td><td>{made} of {len(guesses)}</td><td>{len(solved)} of {len(exercises)}</td>"
-                    f"<td>{left}</td></tr>")
-        lines.append(f"lesson {lesson}: {made} of {len(guesses)} predictions, {len(solved)} of {len(exercises)} exercises; "
-                     f"core exercises left: {left}")
+        rows.append(
+            f"<tr><td>{lesson}</td><td>{made} of {len(guesses)}</td><td>{len(solved)} of {len(exercises)}</td>"
+            f"<td>{left}</td></tr>"
+        )
+        lines.append(
+            f"lesson {lesson}: {made} of {len(guesses)} predictions, {len(solved)} of {len(exercises)} exercises; "
+            f"core exercises left: {left}"
+        )
     data = base64.b64encode(json.dumps(state, indent=1, sort_keys=True).encode()).decode()
     link = f'<a download="{FILE}" href="data:application/json;base64,{data}">Download {FILE}</a>'
     words = "To go on elsewhere, upload it next to the notebooks there (Binder forgets its disk when it stops)."
-    body = ("<table><tr><th>lesson</th><th>predictions made</th><th>exercises solved</th><th>core exercises left</th></tr>"
-            f"{''.join(rows)}</table><p>{link}. {words}</p>")
+    body = (
+        "<table><tr><th>lesson</th><th>predictions made</th><th>exercises solved</th><th>core exercises left</th></tr>"
+        f"{''.join(rows)}</table><p>{link}. {words}</p>"
+    )
     text = "\n".join([*lines, f"Kept in {FILE}. {words}"])
     show(Card("progress", "progress", "So far", body, text, {"progress": True}))

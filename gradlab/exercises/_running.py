@@ -84,8 +84,14 @@ def _is_kind(value: Any, kind: str) -> bool:
     return isinstance(value, (int, float, complex, np.number)) and not isinstance(value, bool)
 
 
-_WORDS = {"callable": "a function", "dict": "a dict", "list": "a list", "text": "text in quotes", "tensor": "a tensor",
-          "number": "a number"}
+_WORDS = {
+    "callable": "a function",
+    "dict": "a dict",
+    "list": "a list",
+    "text": "text in quotes",
+    "tensor": "a tensor",
+    "number": "a number",
+}
 
 
 def _blanks(value: Any) -> list[str]:
@@ -102,7 +108,9 @@ def _unready(exercise: type[Exercise], namespace: dict[str, Any], source: str | 
         return Verdict("not-yet", None, "This is still the cell as it was given. Change it, run it, and check again.")
     for name in exercise.names:
         if name not in namespace:
-            return Verdict("not-yet", None, f"There is no `{name}` yet. Run the cell above that defines it, then check again.")
+            return Verdict(
+                "not-yet", None, f"There is no `{name}` yet. Run the cell above that defines it, then check again."
+            )
         value = namespace[name]
         if value is ...:
             return Verdict("not-yet", None, f"`{name}` is still `...`: put your answer there.")
@@ -149,16 +157,21 @@ def describe_error(error: BaseException) -> str:
     return text
 
 
-def judge_answer(exercise: type[Exercise], namespace: dict[str, Any], source: str | None = None,
-                 seed: int | None = None) -> tuple[Verdict, str]:
+def judge_answer(
+    exercise: type[Exercise], namespace: dict[str, Any], source: str | None = None, seed: int | None = None
+) -> tuple[Verdict, str]:
     """Judge the answer that `namespace` holds: the verdict, and HTML that shows what the answer did ("" for nothing)."""
     unready = _unready(exercise, namespace, source)
     untouched = unready is not None and source is not None and same_code(source, exercise.stub)
-    if unready is not None and not (untouched and exercise.draws() and all(name in namespace for name in exercise.names)):
+    if unready is not None and not (
+        untouched and exercise.draws() and all(name in namespace for name in exercise.names)
+    ):
         return unready, ""
     forbidden = _forbidden(exercise, source)
     if forbidden is not None:
-        return Verdict("failed", None, f"This exercise is done without `{forbidden}`: that is what you are building."), ""
+        return Verdict(
+            "failed", None, f"This exercise is done without `{forbidden}`: that is what you are building."
+        ), ""
     answer = {name: namespace[name] for name in exercise.names}
     verdict, picture = _probe_and_judge(exercise, answer, exercise.inputs(np.random.default_rng(seed)))
     return unready or verdict, picture
@@ -172,15 +185,21 @@ def _probe_and_judge(exercise: type[Exercise], answer: dict[str, Any], inputs: d
         words = f"Your answer was still running after {exercise.seconds:g} seconds, so it was stopped. Does a loop never end?"
         return Verdict("error", None, words), ""
     except ModuleNotFoundError as error:
-        return Verdict("error", None, f"This check needs {error.name}, which is not installed: `pip install {error.name}`."), ""
+        return Verdict(
+            "error", None, f"This check needs {error.name}, which is not installed: `pip install {error.name}`."
+        ), ""
     except (Exception, SystemExit) as error:
         return Verdict("error", None, f"Your answer raised {describe_error(error)}"), ""
     if not is_plain(seen):
-        return Verdict("failed", None, "Your answer gave back something that this check cannot read. Look at what it returns."), ""
+        return Verdict(
+            "failed", None, "Your answer gave back something that this check cannot read. Look at what it returns."
+        ), ""
     try:
         verdict = exercise.judge(inputs, seen)
     except Exception as error:
-        return Verdict("failed", None, f"Your answer has a form that this check cannot compare ({type(error).__name__}: {error})."), ""
+        return Verdict(
+            "failed", None, f"Your answer has a form that this check cannot compare ({type(error).__name__}: {error})."
+        ), ""
     try:
         return verdict, exercise.picture(inputs, seen)
     except Exception:

@@ -50,7 +50,11 @@ def _show_question(prediction: Prediction, unknown: Any) -> None:
     how = f'Write your guess into the cell, by its number or its text: `predict("{prediction.id}", 1)`'
     note = f"`{unknown}` is none of the choices. " if unknown is not None else ""
     body = f"<p>{inline(prediction.question)}</p><ol>{items}</ol><p class='gl-label'>{inline(note + how)}, then run it again.</p>"
-    lines = [f"Predict {prediction.id}: {prediction.question}", *(f"  {i}. {c}" for i, c in enumerate(choices, 1)), note + how]
+    lines = [
+        f"Predict {prediction.id}: {prediction.question}",
+        *(f"  {i}. {c}" for i, c in enumerate(choices, 1)),
+        note + how,
+    ]
     show(Card("predict", f"predict {prediction.id}", "", body, "\n".join(lines), {"predict": prediction.id}))
 
 
@@ -77,7 +81,9 @@ class _Revealing:
         self._warned = self._stack.enter_context(warnings.catch_warnings(record=True))
         warnings.simplefilter("always")
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> bool:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
         self._stack.close()
         _show_result(self._id, self._printed.getvalue().rstrip(), self._warned, error)
         return error is None or isinstance(error, Exception)
@@ -102,7 +108,9 @@ def _shorten(text: str) -> tuple[str, str]:
     return (flat, "") if cut < 0 or len(flat) < 260 else (flat[: cut + 1], flat[cut + 1 :])
 
 
-def _show_result(id: str | None, printed: str, warned: list[warnings.WarningMessage], error: BaseException | None) -> None:
+def _show_result(
+    id: str | None, printed: str, warned: list[warnings.WarningMessage], error: BaseException | None
+) -> None:
     prediction = None
     if id is not None:
         try:
@@ -139,10 +147,16 @@ def _show_sides(prediction: Prediction | None, result: str, text: str) -> None:
         return
     guess = first_guess(prediction.id)
     said = prediction.choices.get(guess or "", "")
-    left = f"<p><code>{html.escape(guess)}</code></p>" if guess else "<p class='gl-label'>nothing: no guess was made above</p>"
+    left = (
+        f"<p><code>{html.escape(guess)}</code></p>"
+        if guess
+        else "<p class='gl-label'>nothing: no guess was made above</p>"
+    )
     comment = f"<p>{inline(said)}</p>" if said else ""
-    body = (f"<div class='gl-sides'><div><div class='gl-label'>you said</div>{left}</div>"
-            f"<div><div class='gl-label'>it is</div>{result}</div></div>{comment}")
+    body = (
+        f"<div class='gl-sides'><div><div class='gl-label'>you said</div>{left}</div>"
+        f"<div><div class='gl-label'>it is</div>{result}</div></div>{comment}"
+    )
     whole = f"you said: {guess or 'nothing'}\nit is:    {text}" + (f"\n{said}" if said else "")
     show(Card("reveal", f"reveal {prediction.id}", prediction.question, body, whole, facts))
 
@@ -209,5 +223,13 @@ def hint(id: str, level: int = 1) -> None:
         _complain(f"Exercise {id}", f"There are hints 1, 2 and 3, not {level!r}.")
         return
     words = exercise.hints[level - 1]
-    show(Card("hint", f"hint {level}", f"{exercise.id} · {exercise.title}", f"<p>{inline(words)}</p>", f"Hint {level}: {words}",
-              {"hint": id, "level": level}))
+    show(
+        Card(
+            "hint",
+            f"hint {level}",
+            f"{exercise.id} · {exercise.title}",
+            f"<p>{inline(words)}</p>",
+            f"Hint {level}: {words}",
+            {"hint": id, "level": level},
+        )
+    )

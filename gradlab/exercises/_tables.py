@@ -53,7 +53,9 @@ class TableExercise(Exercise, abstract=True):
         """Right, or the misconception that most of the wrong cells show."""
         missing = [key for key in cls.truth() if key not in seen]
         if missing:
-            return cls.not_right(f"`{cls.names[0]}` has no {', '.join(f'`{key}`' for key in missing)}. Keep the keys as given.")
+            return cls.not_right(
+                f"`{cls.names[0]}` has no {', '.join(f'`{key}`' for key in missing)}. Keep the keys as given."
+            )
         wrong = cls._wrong_cells(seen)
         if not wrong:
             return cls.right(f"All {len(cls.truth())} are right.")

@@ -16,7 +16,7 @@ PREDICTIONS = [
         "Nothing has run backward yet. What is `x.grad` now?",
         {
             "0": "0 would mean: a gradient was computed, and it came out as zero. Nothing has been computed. The word for "
-                 "that is None.",
+            "that is None.",
             "None": "Yes: nothing has been put there, and None says so.",
             "an error": "Reading it is allowed at any time; before backward there is just nothing in it.",
         },
@@ -96,33 +96,44 @@ class NineCells(TableExercise):
         """,
     )
     wrong = (
-        Wrong('table = {"x.grad_fn": None, "h.grad_fn": "MulBackward0", "y.grad_fn": "MulBackward0", "x.grad before": 0, '
-              '"h.grad before": 0, "y.grad before": 0, "x.grad after": 12.0, "h.grad after": None, "y.grad after": None}',
-              "grad-starts-at-zero"),
-        Wrong('table = {"x.grad_fn": "AccumulateGrad", "h.grad_fn": "MulBackward0", "y.grad_fn": "MulBackward0", '
-              '"x.grad before": None, "h.grad before": None, "y.grad before": None, "x.grad after": 12.0, '
-              '"h.grad after": None, "y.grad after": None}', "leaf-has-grad_fn"),
-        Wrong('table = {"x.grad_fn": None, "h.grad_fn": "MulBackward0", "y.grad_fn": "MulBackward0", "x.grad before": None, '
-              '"h.grad before": None, "y.grad before": None, "x.grad after": 12.0, "h.grad after": 3.0, "y.grad after": 1.0}',
-              "inner-grads-are-kept"),
-        Wrong('table = {"x.grad_fn": None, "h.grad_fn": 4.0, "y.grad_fn": 3.0, "x.grad before": None, "h.grad before": None, '
-              '"y.grad before": None, "x.grad after": 12.0, "h.grad after": None, "y.grad after": None}',
-              "grad_fn-is-the-gradient"),
-        Wrong('table = {"x.grad_fn": None, "h.grad_fn": "MulBackward0", "y.grad_fn": "MulBackward0", "x.grad before": None, '
-              '"h.grad before": None, "y.grad before": None, "x.grad after": 4.0, "h.grad after": None, "y.grad after": None}',
-              "one-step-only"),
+        Wrong(
+            'table = {"x.grad_fn": None, "h.grad_fn": "MulBackward0", "y.grad_fn": "MulBackward0", "x.grad before": 0, '
+            '"h.grad before": 0, "y.grad before": 0, "x.grad after": 12.0, "h.grad after": None, "y.grad after": None}',
+            "grad-starts-at-zero",
+        ),
+        Wrong(
+            'table = {"x.grad_fn": "AccumulateGrad", "h.grad_fn": "MulBackward0", "y.grad_fn": "MulBackward0", '
+            '"x.grad before": None, "h.grad before": None, "y.grad before": None, "x.grad after": 12.0, '
+            '"h.grad after": None, "y.grad after": None}',
+            "leaf-has-grad_fn",
+        ),
+        Wrong(
+            'table = {"x.grad_fn": None, "h.grad_fn": "MulBackward0", "y.grad_fn": "MulBackward0", "x.grad before": None, '
+            '"h.grad before": None, "y.grad before": None, "x.grad after": 12.0, "h.grad after": 3.0, "y.grad after": 1.0}',
+            "inner-grads-are-kept",
+        ),
+        Wrong(
+            'table = {"x.grad_fn": None, "h.grad_fn": 4.0, "y.grad_fn": 3.0, "x.grad before": None, "h.grad before": None, '
+            '"y.grad before": None, "x.grad after": 12.0, "h.grad after": None, "y.grad after": None}',
+            "grad_fn-is-the-gradient",
+        ),
+        Wrong(
+            'table = {"x.grad_fn": None, "h.grad_fn": "MulBackward0", "y.grad_fn": "MulBackward0", "x.grad before": None, '
+            '"h.grad before": None, "y.grad before": None, "x.grad after": 4.0, "h.grad after": None, "y.grad after": None}',
+            "one-step-only",
+        ),
     )
     misconceptions = {
         "grad-starts-at-zero": "`.grad` does not start at zero. None says *nothing was ever stored here*; 0 says *something was, "
-                               "and it came out as zero*. Try `x.grad + 1` before backward.",
+        "and it came out as zero*. Try `x.grad + 1` before backward.",
         "leaf-has-grad_fn": "x was made by you and not by an operation, so its grad_fn is None. AccumulateGrad is the node that "
-                            "*fills* x.grad; you find it in `h.grad_fn.next_functions`, not in `x.grad_fn`.",
+        "*fills* x.grad; you find it in `h.grad_fn.next_functions`, not in `x.grad_fn`.",
         "inner-grads-are-kept": "that number does flow through, but it is not stored: only leaves keep `.grad`. "
-                                "`h.retain_grad()` before backward would keep it.",
+        "`h.retain_grad()` before backward would keep it.",
         "grad_fn-is-the-gradient": "`grad_fn` holds no number. It is the node of the operation that made the tensor, and it knows "
-                                   "*how* to compute gradients.",
+        "*how* to compute gradients.",
         "one-step-only": "that is the slope of one step. From y back to x there are two steps, and their slopes are multiplied: "
-                         "3 for `h * 3`, and 2·x for `x * x`.",
+        "3 for `h * 3`, and 2·x for `x * x`.",
     }
 
     @classmethod
@@ -141,7 +152,9 @@ class NineCells(TableExercise):
             found = {f"{name}.grad_fn": t.grad_fn and t.grad_fn.name() for name, t in tensors.items()}
             found |= {f"{name}.grad before": t.grad and t.grad.item() for name, t in tensors.items()}
             y.backward()
-            return found | {f"{name}.grad after": None if t.grad is None else t.grad.item() for name, t in tensors.items()}
+            return found | {
+                f"{name}.grad after": None if t.grad is None else t.grad.item() for name, t in tensors.items()
+            }
 
     @classmethod
     def word(cls, key: str, given: Any, true: Any) -> str | None:
@@ -171,11 +184,11 @@ class SameMemory(Exercise):
         "A tensor looks into a *storage*, possibly from a later starting point. Two tensors share when they look into the same one.",
         "```python\ndef same_memory(a, b):\n    return a.untyped_storage().data_ptr() == ____\n```",
     )
-    stub = '''
+    stub = """
         def same_memory(a, b):
             "True if writing into a can be seen in b."
             ...
-    '''
+    """
     solution = """
         def same_memory(a, b):
             return a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr()
@@ -195,20 +208,25 @@ class SameMemory(Exercise):
     )
     wrong = (
         Wrong("def same_memory(a, b):\n    return a is b", "object-is-memory"),
-        Wrong("def same_memory(a, b):\n    return a.shape == b.shape and torch.equal(a.detach(), b.detach())",
-              "equal-is-not-shared"),
+        Wrong(
+            "def same_memory(a, b):\n    return a.shape == b.shape and torch.equal(a.detach(), b.detach())",
+            "equal-is-not-shared",
+        ),
         Wrong("def same_memory(a, b):\n    return a.data_ptr() == b.data_ptr()", "first-address-only"),
-        Wrong("def same_memory(a, b):\n    old = b.detach().clone()\n    a.data.add_(1)\n"
-              "    return not torch.equal(old, b.detach())", "changes-its-input"),
+        Wrong(
+            "def same_memory(a, b):\n    old = b.detach().clone()\n    a.data.add_(1)\n"
+            "    return not torch.equal(old, b.detach())",
+            "changes-its-input",
+        ),
     )
     misconceptions = {
         "object-is-memory": "`x` and `x.data` are two Python objects over one memory; your answer says that they share nothing. "
-                            "Write into one and look at the other.",
+        "Write into one and look at the other.",
         "equal-is-not-shared": "Two tensors of ones are equal and share nothing. *Equal now* is not *changes together*.",
         "first-address-only": "`x` and `x[2:]` look into the same storage from different starting points. Compare where the "
-                              "storage begins, not where each of them begins to read.",
+        "storage begins, not where each of them begins to read.",
         "changes-its-input": "After your function ran, the tensor handed to it had other numbers in it. A question must not change "
-                             "what it asks about.",
+        "what it asks about.",
     }
 
     @staticmethod
@@ -222,9 +240,16 @@ class SameMemory(Exercise):
         import torch
 
         x = torch.tensor(inputs["numbers"], requires_grad=True)
-        pairs = {"x, x": (x, x), "x, x.data": (x, x.data), "x, x.detach()": (x.detach(), x), "x, x.view(2, 3)": (x, x.view(2, 3)),
-                 "x, x[2:]": (x, x[2:]), "x, x.clone()": (x, x.clone()), "x, x + 0": (x, x + 0),
-                 "ones, other ones": (torch.ones(6), torch.ones(6))}
+        pairs = {
+            "x, x": (x, x),
+            "x, x.data": (x, x.data),
+            "x, x.detach()": (x.detach(), x),
+            "x, x.view(2, 3)": (x, x.view(2, 3)),
+            "x, x[2:]": (x, x[2:]),
+            "x, x.clone()": (x, x.clone()),
+            "x, x + 0": (x, x + 0),
+            "ones, other ones": (torch.ones(6), torch.ones(6)),
+        }
         said, changed = {}, False
         for name, (a, b) in pairs.items():
             before = a.detach().clone(), b.detach().clone()
@@ -239,8 +264,16 @@ class SameMemory(Exercise):
         import torch
 
         x = torch.tensor(inputs["numbers"])
-        others = {"x, x": x, "x, x.data": x.data, "x, x.detach()": x.detach(), "x, x.view(2, 3)": x.view(2, 3), "x, x[2:]": x[2:],
-                  "x, x.clone()": x.clone(), "x, x + 0": x + 0, "ones, other ones": torch.ones(6)}
+        others = {
+            "x, x": x,
+            "x, x.data": x.data,
+            "x, x.detach()": x.detach(),
+            "x, x.view(2, 3)": x.view(2, 3),
+            "x, x[2:]": x[2:],
+            "x, x.clone()": x.clone(),
+            "x, x + 0": x + 0,
+            "ones, other ones": torch.ones(6),
+        }
         truth = {name: t.untyped_storage().data_ptr() == x.untyped_storage().data_ptr() for name, t in others.items()}
         said = seen["said"]
         if None in said.values():
@@ -254,7 +287,9 @@ class SameMemory(Exercise):
         if wrong == ["x, x[2:]"]:
             return SameMemory.fits("first-address-only", example)
         if set(wrong) & {"x, x.clone()", "x, x + 0", "ones, other ones"}:
-            return SameMemory.fits("equal-is-not-shared", f"For `{[w for w in wrong if truth[w] is False][0]}` your answer is True.")
+            return SameMemory.fits(
+                "equal-is-not-shared", f"For `{[w for w in wrong if truth[w] is False][0]}` your answer is True."
+            )
         if "x, x.data" in wrong:
             return SameMemory.fits("object-is-memory", example)
         return SameMemory.not_right(example)
@@ -270,7 +305,7 @@ class NameTheNode(TableExercise):
     """
     names = ("nodes",)
     hints = (
-        'Run `v.grad_fn` and `v.grad_fn.next_functions` for a similar tensor of your own, and compare.',
+        "Run `v.grad_fn` and `v.grad_fn.next_functions` for a similar tensor of your own, and compare.",
         "next_functions point **back**, towards the inputs, one entry for each input of the operation. A leaf's entry is the "
         "AccumulateGrad that fills it; an input that needs no gradient has None.",
         '```python\n"v": ["AddBackward0", "MulBackward0", ____]      # v = u + b\n```',
@@ -307,25 +342,35 @@ class NameTheNode(TableExercise):
         """,
     )
     wrong = (
-        Wrong('nodes = {"w": ["MulBackward0"], "u": ["MulBackward0", "AddBackward0"], "v": ["AddBackward0", "ExpBackward0"], '
-              '"y": ["ExpBackward0", None]}', "next-is-forward"),
-        Wrong('nodes = {"w": [None], "u": ["MulBackward0", "AccumulateGrad", "AccumulateGrad"], '
-              '"v": ["AddBackward0", "MulBackward0", "AccumulateGrad"], "y": ["ExpBackward0", "AddBackward0"]}',
-              "constant-has-a-node"),
-        Wrong('nodes = {"w": ["AccumulateGrad"], "u": ["MulBackward0", "AccumulateGrad", None], '
-              '"v": ["AddBackward0", "MulBackward0", "AccumulateGrad"], "y": ["ExpBackward0", "AddBackward0"]}',
-              "leaf-has-grad_fn"),
-        Wrong('nodes = {"w": [None], "u": ["MulBackward0", None, None], "v": ["AddBackward0", "MulBackward0", None], '
-              '"y": ["ExpBackward0", "AddBackward0"]}', "edges-stop-before-leaves"),
+        Wrong(
+            'nodes = {"w": ["MulBackward0"], "u": ["MulBackward0", "AddBackward0"], "v": ["AddBackward0", "ExpBackward0"], '
+            '"y": ["ExpBackward0", None]}',
+            "next-is-forward",
+        ),
+        Wrong(
+            'nodes = {"w": [None], "u": ["MulBackward0", "AccumulateGrad", "AccumulateGrad"], '
+            '"v": ["AddBackward0", "MulBackward0", "AccumulateGrad"], "y": ["ExpBackward0", "AddBackward0"]}',
+            "constant-has-a-node",
+        ),
+        Wrong(
+            'nodes = {"w": ["AccumulateGrad"], "u": ["MulBackward0", "AccumulateGrad", None], '
+            '"v": ["AddBackward0", "MulBackward0", "AccumulateGrad"], "y": ["ExpBackward0", "AddBackward0"]}',
+            "leaf-has-grad_fn",
+        ),
+        Wrong(
+            'nodes = {"w": [None], "u": ["MulBackward0", None, None], "v": ["AddBackward0", "MulBackward0", None], '
+            '"y": ["ExpBackward0", "AddBackward0"]}',
+            "edges-stop-before-leaves",
+        ),
     )
     misconceptions = {
         "next-is-forward": "`next_functions` lead the way backward runs: from a result towards its inputs. The operation that "
-                           "*uses* a tensor later is nowhere in it.",
+        "*uses* a tensor later is nowhere in it.",
         "constant-has-a-node": "c does not require a gradient, so nothing has to be filled there: its entry is None. It keeps its "
-                               "place, so that the n-th entry belongs to the n-th input.",
+        "place, so that the n-th entry belongs to the n-th input.",
         "leaf-has-grad_fn": "no operation made w, so `w.grad_fn` is None. AccumulateGrad is what *others* point to when they mean w.",
         "edges-stop-before-leaves": "an edge to a leaf that requires a gradient does not lead to None: at its end is the AccumulateGrad "
-                                    "node that fills that leaf.",
+        "node that fills that leaf.",
     }
 
     @classmethod

@@ -105,11 +105,26 @@ class WhatIsSaved(TableExercise):
         }
     """
     wrong = (
-        Wrong('saves = {"x + 1": "nothing", "x ** 2": "input", "x.exp()": "input", "x.sin()": "input", "x.sum()": "nothing", "x.norm()": "both"}', "input-for-result"),
-        Wrong('saves = {"x + 1": "input", "x ** 2": "input", "x.exp()": "result", "x.sin()": "input", "x.sum()": "input", "x.norm()": "both"}', "every-node-saves"),
-        Wrong('saves = {"x + 1": "nothing", "x ** 2": "result", "x.exp()": "result", "x.sin()": "result", "x.sum()": "nothing", "x.norm()": "both"}', "result-for-input"),
-        Wrong('saves = {"x + 1": "nothing", "x ** 2": "nothing", "x.exp()": "nothing", "x.sin()": "nothing", "x.sum()": "nothing", "x.norm()": "nothing"}', "slope-out-of-nothing"),
-        Wrong('saves = {"x + 1": "nothing", "x ** 2": "input", "x.exp()": "result", "x.sin()": "input", "x.sum()": "nothing", "x.norm()": "input"}', "one-of-two"),
+        Wrong(
+            'saves = {"x + 1": "nothing", "x ** 2": "input", "x.exp()": "input", "x.sin()": "input", "x.sum()": "nothing", "x.norm()": "both"}',
+            "input-for-result",
+        ),
+        Wrong(
+            'saves = {"x + 1": "input", "x ** 2": "input", "x.exp()": "result", "x.sin()": "input", "x.sum()": "input", "x.norm()": "both"}',
+            "every-node-saves",
+        ),
+        Wrong(
+            'saves = {"x + 1": "nothing", "x ** 2": "result", "x.exp()": "result", "x.sin()": "result", "x.sum()": "nothing", "x.norm()": "both"}',
+            "result-for-input",
+        ),
+        Wrong(
+            'saves = {"x + 1": "nothing", "x ** 2": "nothing", "x.exp()": "nothing", "x.sin()": "nothing", "x.sum()": "nothing", "x.norm()": "nothing"}',
+            "slope-out-of-nothing",
+        ),
+        Wrong(
+            'saves = {"x + 1": "nothing", "x ** 2": "input", "x.exp()": "result", "x.sin()": "input", "x.sum()": "nothing", "x.norm()": "input"}',
+            "one-of-two",
+        ),
     )
     misconceptions = {
         "input-for-result": "The slope of exp at x is exp(x): the number that came out. Keeping the result spares computing it again, and it is there anyway.",
@@ -132,7 +147,9 @@ class WhatIsSaved(TableExercise):
                 y = op(x)
             kept_input = any(t.data_ptr() == x.data_ptr() for t in saved)
             kept_result = any(t.data_ptr() == y.data_ptr() for t in saved)
-            found[name] = {(0, 0): "nothing", (1, 0): "input", (0, 1): "result", (1, 1): "both"}[kept_input, kept_result]
+            found[name] = {(0, 0): "nothing", (1, 0): "input", (0, 1): "result", (1, 1): "both"}[
+                kept_input, kept_result
+            ]
         return found
 
     @classmethod
@@ -212,7 +229,14 @@ class WhichRaise(TableExercise):
         """Each program has its own misunderstanding."""
         if not isinstance(given, bool):
             return None
-        words = ("second-always-fails", "nothing-is-freed", "second-fails-even-retained", "retain-on-the-second-call", "new-forward-needs-retain", "new-loss-new-graph")
+        words = (
+            "second-always-fails",
+            "nothing-is-freed",
+            "second-fails-even-retained",
+            "retain-on-the-second-call",
+            "new-forward-needs-retain",
+            "new-loss-new-graph",
+        )
         return words[_PROGRAMS.index(key)]
 
 
@@ -229,11 +253,11 @@ class TwoLosses(Exercise):
         "A call that is not the last must keep; the last must not. (There is also a way with one single backward.)",
         "```python\ndef both(a, b):\n    a.backward(____)\n    b.backward()\n```",
     )
-    stub = '''
+    stub = """
         def both(a, b):
             "Leave d(a + b) in the leaves, with the shared trunk freed afterwards."
             ...
-    '''
+    """
     solution = """
         def both(a, b):
             a.backward(retain_graph=True)
@@ -248,7 +272,9 @@ class TwoLosses(Exercise):
     wrong = (
         Wrong("def both(a, b):\n    a.backward()\n    b.backward(retain_graph=True)", "freed-too-early"),
         Wrong("def both(a, b):\n    a.backward()\n    b.backward()", "freed-too-early"),
-        Wrong("def both(a, b):\n    a.backward(retain_graph=True)\n    b.backward(retain_graph=True)", "kept-to-the-end"),
+        Wrong(
+            "def both(a, b):\n    a.backward(retain_graph=True)\n    b.backward(retain_graph=True)", "kept-to-the-end"
+        ),
         Wrong("def both(a, b):\n    a.backward(retain_graph=True)\n    (a + b).backward()", "counted-twice"),
         Wrong("def both(a, b):\n    a.backward()", "one-loss-lost"),
     )
@@ -296,11 +322,18 @@ class TwoLosses(Exercise):
         da = torch.autograd.grad((x.exp() * w).sum(), x)[0].numpy()
         db = torch.autograd.grad((x.exp() ** 2).sum(), x)[0].numpy()
         if seen["raised"]:
-            return TwoLosses.fits("freed-too-early", "Your answer raised `Trying to backward through the graph a second time`. (And the failed call may already have added to some leaves.)")
+            return TwoLosses.fits(
+                "freed-too-early",
+                "Your answer raised `Trying to backward through the graph a second time`. (And the failed call may already have added to some leaves.)",
+            )
         grad = seen["grad"]
         if grad is None:
             return TwoLosses.not_right("After your function, `x.grad` is None: no backward has reached the leaf.")
-        near = [name for name, true in {"a + b": da + db, "a": da, "b": db, "2a + b": 2 * da + db, "a + 2b": da + 2 * db}.items() if np.allclose(grad, true)]
+        near = [
+            name
+            for name, true in {"a + b": da + db, "a": da, "b": db, "2a + b": 2 * da + db, "a + 2b": da + 2 * db}.items()
+            if np.allclose(grad, true)
+        ]
         if "a + b" in near:
             if seen["freed"]:
                 return TwoLosses.right("Right: the gradient of a + b, and the trunk is freed.")
@@ -308,7 +341,9 @@ class TwoLosses(Exercise):
         example = f"For x = {np.round(inputs['x'], 2).tolist()} your `x.grad` is that of `{near[0]}`." if near else ""
         if near:
             return TwoLosses.fits("one-loss-lost" if near[0] in ("a", "b") else "counted-twice", example)
-        return TwoLosses.not_right(f"`x.grad` is not the gradient of a + b. For x = {np.round(inputs['x'], 2).tolist()} it is {np.round(grad, 3).tolist()}.")
+        return TwoLosses.not_right(
+            f"`x.grad` is not the gradient of a + b. For x = {np.round(inputs['x'], 2).tolist()} it is {np.round(grad, 3).tolist()}."
+        )
 
 
 _TRAIN = """
@@ -417,24 +452,34 @@ class CutTheCarry(Exercise):
 
         text = seen["raised"] or ""
         if "second time" in text:
-            return CutTheCarry.fits("carry-still-attached", "Your loop raised `Trying to backward through the graph a second time`.")
+            return CutTheCarry.fits(
+                "carry-still-attached", "Your loop raised `Trying to backward through the graph a second time`."
+            )
         if "inplace" in text:
-            return CutTheCarry.fits("retain-is-not-the-fix", "Your loop raised `... has been modified by an inplace operation`.")
+            return CutTheCarry.fits(
+                "retain-is-not-the-fix", "Your loop raised `... has been modified by an inplace operation`."
+            )
         if "does not require grad" in text:
-            return CutTheCarry.fits("cut-before-the-loss", "Your loop raised `element 0 of tensors does not require grad`.")
+            return CutTheCarry.fits(
+                "cut-before-the-loss", "Your loop raised `element 0 of tensors does not require grad`."
+            )
         if text:
             return Verdict("error", None, f"Your loop raised `{text.splitlines()[0]}`.")
         if seen["W"] is None:
             return CutTheCarry.not_right("`train` should return h, the last state.")
         if len(seen["sizes"]) == 2 and seen["sizes"][1] > seen["sizes"][0] + 4:
-            return CutTheCarry.fits("graph-grows", f"Nodes behind h after 4 steps: {seen['sizes'][0]}; after 8 steps: {seen['sizes'][1]}.")
+            return CutTheCarry.fits(
+                "graph-grows", f"Nodes behind h after 4 steps: {seen['sizes'][0]}; after 8 steps: {seen['sizes'][1]}."
+            )
         if np.allclose(seen["W"], run(carry=True)[0]):
             return CutTheCarry.right("Right: the number goes on, the history is cut, every step walks one step only.")
         if np.allclose(seen["W"], run(carry=False)[0]):
             return CutTheCarry.fits("memory-wiped")
         if np.allclose(seen["W"], inputs["W"]):
             return CutTheCarry.not_right("No error, but W has not moved: after the loop it has its first numbers.")
-        return CutTheCarry.not_right("The loop runs, but W ends elsewhere than with eight steps of 0.1 times the gradient of each step's loss.")
+        return CutTheCarry.not_right(
+            "The loop runs, but W ends elsewhere than with eight steps of 0.1 times the gradient of each step's loss."
+        )
 
     @staticmethod
     def picture(inputs: dict[str, Any], seen: Any) -> str:
@@ -444,17 +489,40 @@ class CutTheCarry(Exercise):
         if "does not require grad" in text:
             return ""
         attached = bool(text) or grows
-        old = "saved: freed" if "second time" in text else "saved W: changed since" if "inplace" in text else "saved: all kept" if grows else "done and freed"
-        parts = ["<svg viewBox='0 0 560 120' width='560' role='img' aria-label='steps 1 to 3 of the loop; the way back from step to step is "
-                 f"{'still there' if attached else 'cut'}; step 1: {old}' font-family='sans-serif' font-size='13' fill='currentColor'>"]
+        old = (
+            "saved: freed"
+            if "second time" in text
+            else "saved W: changed since"
+            if "inplace" in text
+            else "saved: all kept"
+            if grows
+            else "done and freed"
+        )
+        parts = [
+            "<svg viewBox='0 0 560 120' width='560' role='img' aria-label='steps 1 to 3 of the loop; the way back from step to step is "
+            f"{'still there' if attached else 'cut'}; step 1: {old}' font-family='sans-serif' font-size='13' fill='currentColor'>"
+        ]
+        dashed = "stroke-dasharray='5 4'"
         for i in range(3):
             x = 20 + 190 * i
-            parts.append(f"<rect x='{x}' y='30' width='120' height='46' rx='7' fill='none' stroke='currentColor' {'stroke-dasharray=\"5 4\"' if i < 2 and attached and not grows else ''}/>")
+            parts.append(
+                f"<rect x='{x}' y='30' width='120' height='46' rx='7' fill='none' stroke='currentColor' {dashed if i < 2 and attached and not grows else ''}/>"
+            )
             parts.append(f"<text x='{x + 60}' y='50' text-anchor='middle' font-weight='600'>step {i + 1}</text>")
-            parts.append(f"<text x='{x + 60}' y='68' text-anchor='middle' font-size='11'>{old if i < 2 else 'backward starts'}</text>")
+            parts.append(
+                f"<text x='{x + 60}' y='68' text-anchor='middle' font-size='11'>{old if i < 2 else 'backward starts'}</text>"
+            )
             if i:
                 colour = "#b4540a" if attached else "#808890"
-                parts.append(f"<line x1='{x - 4}' y1='53' x2='{x - 60}' y2='53' stroke='{colour}' stroke-width='2.5' {'' if attached else 'stroke-dasharray=\"2 5\"'}/>")
-                parts.append(f"<polygon points='{x - 68},53 {x - 58},48 {x - 58},58' fill='{colour}'/>" if attached else f"<text x='{x - 35}' y='47' text-anchor='middle'>✂</text>")
-                parts.append(f"<text x='{x - 35}' y='95' text-anchor='middle' font-size='11'>{'h, with history' if attached else 'h, number only'}</text>")
+                parts.append(
+                    f"<line x1='{x - 4}' y1='53' x2='{x - 60}' y2='53' stroke='{colour}' stroke-width='2.5' {'' if attached else dashed}/>"
+                )
+                parts.append(
+                    f"<polygon points='{x - 68},53 {x - 58},48 {x - 58},58' fill='{colour}'/>"
+                    if attached
+                    else f"<text x='{x - 35}' y='47' text-anchor='middle'>✂</text>"
+                )
+                parts.append(
+                    f"<text x='{x - 35}' y='95' text-anchor='middle' font-size='11'>{'h, with history' if attached else 'h, number only'}</text>"
+                )
         return "".join(parts) + "</svg>"
