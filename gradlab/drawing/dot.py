@@ -1,0 +1,309 @@
+"""Scene -> DOT, made with the graphviz package. All text from outside is escaped here, in `text`."""
+
+from __future__ import annotations
+
+import html
+import re
+import unicodedata
+
+import graphviz
+
+from gradlab.drawing import numbers
+from gradlab.drawing.scene import Arrow, Card, Group, Op, Scene
+from gradlab.drawing.themes import Theme
+from gradlab.graphs.records import FREED, HELD, MISMATCH, NEVER, PACKED, NodeRecord, Slot
+
+FONT = "Helvetica"
+LONGEST = 34  # characters of a name; the middle of a longer one is left out
+ROOMY = 60  # up to so many boxes each card shows its data; beyond, names and shapes only
+MARKS = {HELD: "■", FREED: "□", PACKED: "◆", NEVER: "–", MISMATCH: "✕"}
+WORDS = {HELD: "", FREED: "freed", PACKED: "packed", NEVER: "not saved", MISMATCH: "changed"}
+
+
+def source(scene: Scene, theme: Theme, values: bool | None = None, saved: bool = True, legend: bool = True) -> str:
+    """The DOT text of a scene. `values` None: where there is room and the tensor is small."""
+    return Writer(scene, theme, values, saved, legend).graph.source
+
+
+class Writer:
+    def __init__(self, scene: Scene, theme: Theme, values: bool | None, saved: bool, legend: bool):
+        self.scene, self.theme, self.saved = scene, theme, saved
+        self.roomy = scene.size <= ROOMY
+        self.values = self.roomy if values is None else values
+        self.graph = graphviz.Digraph("gradlab", graph_attr=self._frame(), node_attr={"shape": "plain"})
+        self.graph.attr("node", fontname=FONT)
+        self.graph.attr("edge", fontname=FONT, fontsize="11", arrowsize=".7", color=theme.faint, penwidth="1.2")
+        for card in scene.cards:
+            self.graph.node(card.key, self._card(card), id=card.key)
+        for op in scene.ops:
+            self.graph.node(op.key, self._op(op), id=op.key)
+        for group in scene.groups:
+            self.graph.node(group.key, self._group(group), id=group.key)
+        for number, arrow in enumerate(scene.arrows):
+            self._arrow(number, arrow)
+        if legend:
+            self.graph.attr("graph", label=self._legend(), labelloc="b", labeljust="l")
+
+    def _frame(self) -> dict[str, str]:
+        direction = "LR" if sideways(self.scene) else "TB"
+        frame = {"bgcolor": self.theme.paper, "rankdir": direction, "nodesep": ".3", "ranksep": ".5", "pad": ".3"}
+        if not self.roomy:
+            frame |= {"nodesep": ".18", "ranksep": ".32"}
+        if self.scene.size > 400:
+            frame |= {"splines": "line", "nslimit": "2", "nslimit1": "2", "mclimit": "0.2"}
+        return frame
+
+    def _card(self, card: Card) -> str:
+        theme, tensor = self.theme, card.tensor
+        accent, fill = {
+            "parameter": (theme.leaf, theme.leaf_fill),
+            "leaf": (theme.leaf, theme.leaf_fill),
+            "constant": (theme.constant, theme.constant_fill),
+            "output": (theme.out, theme.out_fill),
+            "inner": (theme.inner, theme.inner_fill),
+        }[card.kind]
+        size, dtype = numbers.shape(tensor.shape), tensor.dtype
+        kind = KIND_TEXT[card.kind]
+        rows = [self._head(title_of(card), kind, accent)]
+        rows.append(self._row("shape", [size], theme.ink, dtype))
+        if self.values:
+            data = numbers.lines(tensor.values, 64 if self.values is True and not self.roomy else 16)
+            if data is not None:
+                rows.append(self._row(".data", data, theme.ink))
+        if self.values and (card.kind != "constant"):
+            rows.append(self._grad(card))
+        if tensor.version:
+            rows.append(self._row("version", [str(tensor.version)], theme.ink))
+        if card.note:
+            rows.append(self._note(card.note))
+        border = "2" if card.kind != "constant" else "1"
+        return table(rows, border, accent, fill, padding=3)
+
+    def _grad(self, card: Card) -> str:
+        tensor, theme = card.tensor, self.theme
+        if tensor.grad is None:
+            if card.kind in ("inner", "output") and not tensor.retains_grad:
+                return self._row(".grad", ["not kept"], theme.soft)
+            return self._row(".grad", ["None"], theme.soft)
+        shown = numbers.lines(tensor.grad) or [numbers.shape(tensor.grad.shape)]
+        return self._row(".grad", shown, theme.grad, "kept" if tensor.retains_grad else "")
+
+    def _head(self, title: str, kind: str, accent: str) -> str:
+        width = f' WIDTH="{_width(title)}"' if _is_wide(title) else ""
+        return (
+            f'<TR><TD ALIGN="LEFT"{width}><B>{font(title, 14, self.theme.ink)}</B></TD>'
+            f'<TD ALIGN="RIGHT">{font(kind, 9, accent)}</TD></TR>'
+        )
+
+    def _row(self, key: str, values: list[str], color: str, extra: str = "") -> str:
+        lines = '<BR ALIGN="LEFT"/>'.join(font(value.replace(" [", "\u00a0["), 11, color) for value in values)
+        if len(values) > 1:
+            lines += '<BR ALIGN="LEFT"/>'
+        tail = font("\u00a0\u00a0" + extra, 9, self.theme.soft) if extra else ""
+        return (
+            f'<TR><TD ALIGN="LEFT" VALIGN="TOP">{font(key, 10, self.theme.soft)}</TD>'
+            f'<TD ALIGN="LEFT" BALIGN="LEFT">{lines}{tail}</TD></TR>'
+        )
+
+    def _note(self, note: str) -> str:
+        words = "<BR/>".join(font(line, 10, self.theme.alarm) for line in wrapped(note, 30))
+        return f'<TR><TD COLSPAN="2" BGCOLOR="{self.theme.alarm_fill}">{words}</TD></TR>'
+
+    def _op(self, op: Op) -> str:
+        theme, node = self.theme, op.node
+        rows = [f"<TR><TD><B>{font(op_title(node), 13, theme.ink)}</B></TD></TR>"]
+        out = node.outputs[0] if node.outputs else None
+        if out is not None and out[0] and self.roomy:
+            rows.append(f"<TR><TD>{font(numbers.shape(out[0]), 9, theme.soft)}</TD></TR>")
+        if self.saved:
+            rows += self._chips(node)
+        if op.note:
+            rows.append(self._note(op.note))
+        active = self.scene.flow is not None and self.scene.flow.active == node.id
+        return table(rows, "2" if active else "1", theme.op, theme.now if active else theme.op_fill, padding=2)
+
+    def _chips(self, node: NodeRecord) -> list[str]:
+        shown = [slot for slot in node.slots if slot.state != NEVER or slot.message]
+        if not shown:
+            return [f"<TR><TD>{font('saves nothing', 9, self.theme.soft)}</TD></TR>"] if self.roomy else []
+        per_row = 3 if len(shown) != 4 else 2
+        rows = []
+        for start in range(0, len(shown), per_row):
+            cells = "".join(f'<TD CELLPADDING="1">{self._chip(slot)}</TD>' for slot in shown[start : start + per_row])
+            inner = f'<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0" CELLPADDING="0"><TR>{cells}</TR></TABLE>'
+            rows.append(f"<TR><TD>{inner}</TD></TR>")
+        return rows
+
+    def _chip(self, slot: Slot) -> str:
+        theme = self.theme
+        words = f"{MARKS[slot.state]} {self._slot_words(slot)} {WORDS[slot.state]}".rstrip()
+        ink, border, fill, style = {
+            HELD: (theme.saved_ink, theme.saved, theme.saved, "ROUNDED"),
+            FREED: (theme.freed, theme.freed, theme.op_fill, "ROUNDED,DASHED"),
+            PACKED: (theme.saved, theme.saved, theme.op_fill, "ROUNDED"),
+            MISMATCH: (theme.alarm, theme.alarm, theme.alarm_fill, "ROUNDED"),
+        }[slot.state]
+        return (
+            f'<TABLE BORDER="1" CELLBORDER="0" CELLSPACING="0" CELLPADDING="3" COLOR="{border}" BGCOLOR="{fill}" '
+            f'STYLE="{style}"><TR><TD>{font(words, 9, ink)}</TD></TR></TABLE>'
+        )
+
+    def _slot_words(self, slot: Slot) -> str:
+        name = slot.name.replace("saved_tensors", "saved")
+        if slot.tensor is not None and self.scene.snapshot.tensors[slot.tensor].name:
+            return shorten(self.scene.snapshot.tensors[slot.tensor].name or "")
+        shown = numbers.lines(slot.values, 1) if self.values else None
+        return f"{name} {shown[0]}" if shown and slot.state == HELD else name
+
+    def _group(self, group: Group) -> str:
+        theme = self.theme
+        rows = [f"<TR><TD><B>{font(group.title, 13, theme.ink)}</B></TD></TR>"]
+        rows += [f"<TR><TD>{font(line, 9, theme.soft)}</TD></TR>" for line in group.lines]
+        inner = table(rows, "1", theme.group, theme.group_fill, padding=2)
+        return (
+            f'<<TABLE BORDER="1" COLOR="{theme.group}" STYLE="ROUNDED" CELLBORDER="0" CELLSPACING="0" CELLPADDING="2" '
+            f'BGCOLOR="{theme.group_fill}"><TR><TD>{inner[1:-1]}</TD></TR></TABLE>>'
+        )
+
+    def _arrow(self, number: int, arrow: Arrow) -> None:
+        theme, flow = self.theme, self.scene.flow
+        style: dict[str, str] = {"id": f"e{number}"}
+        words = []
+        if arrow.input:
+            words.append(font(arrow.input, 9, theme.soft))
+        if arrow.many > 1:
+            words.append(font(f"×{arrow.many}", 9, theme.soft))
+        if arrow.constant:
+            style |= {"style": "dashed", "arrowhead": "none"}
+        ran = self._ran(arrow)
+        if flow is not None and ran is not None:
+            key = (arrow.edge.source, arrow.edge.input) if arrow.edge else None
+            style |= {"color": theme.grad, "penwidth": "2.4" if key in flow.fresh else "1.6"}
+            words += [font(line, 11, theme.grad) for line in ran.split("\n") if line]
+        if arrow.note:
+            style |= {"color": theme.alarm, "style": "dashed", "penwidth": "1.6"}
+            words.append(font("✂ " + arrow.note, 10, theme.alarm))
+        if words:
+            style["label"] = "<" + "<BR/>".join(words) + ">"
+        self.graph.edge(arrow.tail, arrow.head, **style)
+
+    def _ran(self, arrow: Arrow) -> str | None:
+        flow = self.scene.flow
+        if flow is None:
+            return None
+        if arrow.edge is not None:
+            return flow.edges.get((arrow.edge.source, arrow.edge.input))
+        return flow.roots.get(int(arrow.tail[1:])) if arrow.tail.startswith("t") else None
+
+    def _legend(self) -> str:
+        cells = [f"<TD>{words}</TD>" for words in self._legend_words()]
+        notes = [
+            f'<TR><TD ALIGN="LEFT" COLSPAN="{max(1, len(cells))}">{font(line, 10, self.theme.soft)}</TD></TR>'
+            for note in self.scene.notes
+            for line in wrapped(note, 110)
+        ]
+        rows = "".join(notes) + (f"<TR>{''.join(cells)}</TR>" if cells else "")
+        return f'<<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="6" CELLPADDING="2">{rows}</TABLE>>'
+
+    def _legend_words(self) -> list[str]:
+        theme, scene = self.theme, self.scene
+        states = {slot.state for op in scene.ops for slot in op.node.slots} if self.saved else set()
+        kinds = {card.kind for card in scene.cards}
+        words = []
+        if HELD in states:
+            words.append(font("■", 10, theme.saved) + font(" saved, held", 10, theme.soft))
+        if FREED in states:
+            words.append(font("□", 10, theme.freed) + font(" saved, freed", 10, theme.soft))
+        if PACKED in states:
+            words.append(font("◆", 10, theme.saved) + font(" packed by a hook", 10, theme.soft))
+        if MISMATCH in states:
+            words.append(font("✕", 10, theme.alarm) + font(" changed since it was saved", 10, theme.soft))
+        if scene.flow is not None:
+            words.append(font("→", 11, theme.grad) + font(" gradient", 10, theme.soft))
+        elif scene.arrows:
+            words.append(font("→ the way gradients go", 10, theme.soft))
+        if "constant" in kinds and any(arrow.constant for arrow in scene.arrows):
+            words.append(font("- - no gradient", 10, theme.soft))
+        return words
+
+
+KIND_TEXT = {
+    "parameter": "leaf · parameter",
+    "leaf": "leaf",
+    "constant": "leaf · constant",
+    "output": "output",
+    "inner": "inner",
+}
+
+
+def table(rows: list[str], border: str, color: str, fill: str, padding: int) -> str:
+    return (
+        f'<<TABLE BORDER="{border}" COLOR="{color}" BGCOLOR="{fill}" STYLE="ROUNDED" CELLBORDER="0" CELLSPACING="0" '
+        f'CELLPADDING="{padding}">{"".join(rows)}</TABLE>>'
+    )
+
+
+def font(words: str, size: int, color: str) -> str:
+    return f'<FONT POINT-SIZE="{size}" COLOR="{color}">{text(words)}</FONT>'
+
+
+def text(words: str) -> str:
+    """Escaped for an HTML-like label: whatever a name holds, it stays text."""
+    clean = "".join(c if c >= " " and unicodedata.category(c) not in ("Cs", "Cn") else "�" for c in words)
+    return html.escape(clean, quote=True).replace("&#x27;", "&#39;") or " "
+
+
+def title_of(card: Card) -> str:
+    if card.tensor.name:
+        return shorten(card.tensor.name)
+    return {"parameter": "parameter", "constant": "constant", "output": "output"}.get(card.kind, "tensor")
+
+
+def op_title(node: NodeRecord) -> str:
+    """
+    >>> op_title(NodeRecord(0, "PowBackward0", "Pow", options={"exponent": 2}))
+    'Pow · 2'
+    """
+    options = node.options
+    if node.op == "Pow" and isinstance(options.get("exponent"), (int, float)):
+        return f"Pow · {numbers.number(options['exponent'])}"
+    dim = options.get("dim")
+    if isinstance(dim, list):
+        dim = ", ".join(map(str, dim))
+    if dim not in (None, "") and not node.custom:
+        return f"{node.op} · dim {dim}"
+    return shorten(node.op)
+
+
+def shorten(name: str) -> str:
+    if len(name) <= LONGEST:
+        return name
+    half = (LONGEST - 1) // 2
+    return f"{name[:half]}…{name[-half:]}"
+
+
+def wrapped(words: str, width: int) -> list[str]:
+    lines = [""]
+    for word in re.split(r"\s+", words.strip()):
+        if len(lines[-1]) + len(word) + 1 > width and lines[-1]:
+            lines.append("")
+        lines[-1] = f"{lines[-1]} {word}".strip()
+    return lines
+
+
+def _is_wide(words: str) -> bool:
+    return any(ord(c) > 0x2E80 for c in words)
+
+
+def _width(words: str) -> int:
+    """Points that a bold name needs; layout engines without CJK metrics count such characters as spaces."""
+    return round(sum(15 if unicodedata.east_asian_width(c) in "WF" else 8 for c in words)) + 6
+
+
+def sideways(scene: Scene) -> bool:
+    """Left to right while that is not too wide, else top to bottom."""
+    depth: dict[str, int] = {}
+    for arrow in scene.arrows:
+        if not arrow.constant:
+            depth[arrow.head] = max(depth.get(arrow.head, 0), depth.get(arrow.tail, 0) + 1)
+    return max(depth.values(), default=0) <= 9
