@@ -1,0 +1,48 @@
+"""What all tests share: one thread, the `long` option, and no silent skip of a browser or sandbox test in CI."""
+
+import os
+
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")
+
+import pytest
+
+from tests.browser.fixtures import browser, jupyter, open_notebook
+
+__all__ = ["browser", "jupyter", "open_notebook"]
+
+IN_CI = os.environ.get("CI", "").lower() not in ("", "0", "false")
+NEEDED_IN_CI = ("browser", "sandbox")
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--long",
+        choices=("short", "full"),
+        help="also run the tests marked `long`: a short slice of each, or all of it (hours)",
+    )
+
+
+def pytest_collection_modifyitems(config, items):
+    if config.getoption("--long"):
+        return
+    skipped = [item for item in items if "long" in item.keywords]
+    if skipped:
+        config.hook.pytest_deselected(items=skipped)
+        items[:] = [item for item in items if "long" not in item.keywords]
+
+
+@pytest.fixture
+def long_slice(request):
+    """The share of a long test to run: 1.0 for --long=full, 0.02 for --long=short and for tests that are not long."""
+    return 1.0 if request.config.getoption("--long") == "full" else 0.02
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    report = (yield).get_result()
+    needed = [name for name in NEEDED_IN_CI if name in item.keywords]
+    if IN_CI and needed and report.skipped and not hasattr(report, "wasxfail"):
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
+        report.outcome = "failed"
+        report.longrepr = f"A {needed[0]} test may not be skipped in CI. {reason}"
