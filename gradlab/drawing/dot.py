@@ -31,6 +31,7 @@ class Writer:
         self.roomy = scene.size <= ROOMY
         self.values = self.roomy if values is None else values
         self.graph = graphviz.Digraph("gradlab", graph_attr=self._frame(), node_attr={"shape": "plain"})
+        self.graph.attr("graph", fontname=FONT)
         self.graph.attr("node", fontname=FONT)
         self.graph.attr("edge", fontname=FONT, fontsize="11", arrowsize=".7", color=theme.faint, penwidth="1.2")
         for card in scene.cards:
@@ -77,14 +78,13 @@ class Writer:
         if card.note:
             rows.append(self._note(card.note))
         border = "2" if card.kind != "constant" else "1"
-        return table(rows, border, accent, fill, padding=3)
+        return table(rows, border, accent, fill, padding=4)
 
     def _grad(self, card: Card) -> str:
         tensor, theme = card.tensor, self.theme
         if tensor.grad is None:
-            if card.kind in ("inner", "output") and not tensor.retains_grad:
-                return self._row(".grad", ["not kept"], theme.soft)
-            return self._row(".grad", ["None"], theme.soft)
+            keeps = tensor.is_leaf or tensor.retains_grad
+            return self._row(".grad", ["None"], theme.soft, "" if keeps else "not kept")
         shown = numbers.lines(tensor.grad) or [numbers.shape(tensor.grad.shape)]
         return self._row(".grad", shown, theme.grad, "kept" if tensor.retains_grad else "")
 
@@ -97,8 +97,7 @@ class Writer:
 
     def _row(self, key: str, values: list[str], color: str, extra: str = "") -> str:
         lines = '<BR ALIGN="LEFT"/>'.join(font(value.replace(" [", "\u00a0["), 11, color) for value in values)
-        if len(values) > 1:
-            lines += '<BR ALIGN="LEFT"/>'
+        lines += '<BR ALIGN="LEFT"/>' if len(values) > 1 else ""
         tail = font("\u00a0\u00a0" + extra, 9, self.theme.soft) if extra else ""
         return (
             f'<TR><TD ALIGN="LEFT" VALIGN="TOP">{font(key, 10, self.theme.soft)}</TD>'
@@ -120,7 +119,7 @@ class Writer:
         if op.note:
             rows.append(self._note(op.note))
         active = self.scene.flow is not None and self.scene.flow.active == node.id
-        return table(rows, "2" if active else "1", theme.op, theme.now if active else theme.op_fill, padding=2)
+        return table(rows, "2" if active else "1", theme.op, theme.now if active else theme.op_fill, padding=4)
 
     def _chips(self, node: NodeRecord) -> list[str]:
         shown = [slot for slot in node.slots if slot.state != NEVER or slot.message]

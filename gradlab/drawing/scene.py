@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -88,8 +89,11 @@ def build(snapshot: Snapshot, marks: Mapping[str, str] | None = None, flow: Flow
     for tensor in snapshot.tensors:
         if tensor.node is not None and not tensor.is_leaf:
             scene.arrows.append(Arrow(f"t{tensor.id}", f"n{tensor.node}"))
+    counts = Counter(edge.source for edge in snapshot.edges if edge.target is not None or edge.tensor is not None)
     for edge in snapshot.edges:
         arrow = _arrow(snapshot, edge, between)
+        if arrow is not None and counts[edge.source] < 2:
+            arrow.input = None
         if arrow is not None:
             scene.arrows.append(arrow)
     return scene
@@ -119,11 +123,3 @@ def kind_of(tensor: TensorRecord, snapshot: Snapshot) -> str:
         return "parameter" if tensor.is_parameter else "leaf"
     return "output" if tensor.id in snapshot.roots else "inner"
 
-
-KIND_WORDS = {
-    "parameter": "leaf · parameter",
-    "leaf": "leaf",
-    "constant": "constant",
-    "output": "output",
-    "inner": "inner",
-}

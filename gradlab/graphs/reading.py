@@ -11,7 +11,7 @@ import contextlib
 import heapq
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from gradlab.graphs.engines import Engine, engine_of, is_tensor
@@ -109,6 +109,7 @@ class Reader:
         if record.tensor is None:
             record.custom = self.engine.is_custom(node)
             record.slots = [self._slot(*found) for found in read_slots(node, self.engine, record.options)]
+            record.slots.sort(key=_by_input(record.op))
         return record
 
     def _slot(self, name: str, state: str, tensor: Any, message: str | None) -> Slot:
@@ -136,6 +137,12 @@ class Reader:
         if slot.tensor is None and (tensor.ndim > 0 or id(tensor) in self.variables or id(tensor) in self.names):
             slot.tensor = self._tensor(tensor).id
         return slot.tensor
+
+
+def _by_input(op: str) -> Callable[[Slot], int]:
+    """Slots in the order of the inputs; torch lists them by the alphabet."""
+    places = {name: place for place, name in enumerate(input_names(op))}
+    return lambda slot: places.get(slot.name, len(places))
 
 
 def operation(name: str) -> str:
