@@ -1,6 +1,7 @@
 """Graphs as plain data: the records, and the readers that fill them from gradlab's and torch's tensors."""
 
 from gradlab.graphs.reading import snapshot
+from gradlab.graphs.recording import record
 from gradlab.graphs.records import Edge, Event, Log, NodeRecord, Recording, Slot, Snapshot, Step, TensorRecord, Values
 
 __all__ = [
@@ -14,5 +15,6 @@ __all__ = [
     "Step",
     "TensorRecord",
     "Values",
+    "record",
     "snapshot",
 ]

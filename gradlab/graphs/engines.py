@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from gradlab.graphs.records import TensorRecord, Values
 
 SMALL = 64  # up to so many elements are kept as numbers
@@ -39,7 +41,7 @@ class Engine:
         return found
 
     def is_custom(self, node: Any) -> bool:
-        return hasattr(node, "saved_tensors") and hasattr(node, "save_for_backward")
+        return hasattr(type(node), "save_for_backward")  # asked of the type: on a freed node it would raise
 
     def is_parameter(self, tensor: Any) -> bool:
         return getattr(tensor, "_is_param", False) or type(tensor).__name__ == "Parameter"
@@ -56,17 +58,28 @@ class Engine:
             return id(tensor)
         return (address, tuple(tensor.shape), tuple(layout), str(tensor.dtype)) if address else id(tensor)
 
-    def values(self, tensor: Any, limit: int = SMALL) -> Values:
-        """Shape, dtype and, when there are at most `limit` elements, the numbers."""
+    def values(self, tensor: Any, summary: bool = False) -> Values:
+        """Shape, dtype and, when they are few, the numbers; of a large tensor its range, if a `summary` is wanted."""
         shape = tuple(tensor.shape)
         values = Values(shape, self.dtype(tensor))
-        if math.prod(shape) <= limit:
+        if math.prod(shape) > SMALL:
+            if summary:
+                _summarize(values, self.array(tensor))
+        else:
             try:
                 values.numbers = _plain_numbers(tensor.detach().tolist())
                 values.nonfinite = _count_nonfinite(values.numbers)
             except (RuntimeError, TypeError, NotImplementedError):  # no elements to read: meta, fake, quantized
                 values.numbers = None
         return values
+
+    def array(self, tensor: Any) -> np.ndarray | None:
+        """The elements as a numpy array of reals; None where there is no such thing."""
+        try:
+            plain = tensor.detach()
+            return plain.numpy() if self.name == "gradlab" else plain.cpu().double().numpy()
+        except (RuntimeError, TypeError, NotImplementedError):
+            return None
 
     def record(self, tensor: Any, number: int, name: str | None) -> TensorRecord:
         leaf = tensor.is_leaf
@@ -123,6 +136,15 @@ def engines() -> list[Engine]:
 
 def plain_dtype(dtype: Any) -> str:
     return str(dtype).rpartition(".")[2]
+
+
+def _summarize(values: Values, array: np.ndarray | None) -> None:
+    if array is None or array.dtype.kind not in "fiu":
+        return
+    finite = array[np.isfinite(array)]
+    values.nonfinite = array.size - finite.size
+    if finite.size:
+        values.low, values.high = float(finite.min()), float(finite.max())
 
 
 def _version(tensor: Any) -> int:

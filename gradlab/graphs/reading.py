@@ -56,9 +56,9 @@ class Reader:
         self.variables = variables or {}
         self.names = name_map(params, self.engine)
         self.snapshot = Snapshot(engine=self.engine.name, nodes=[], edges=[], tensors=[], roots=[])
-        self._place: dict[int, int] = {}  # id(tensor) -> its record
+        self.place: dict[int, int] = {}  # id(tensor) -> its record
         self._memory: dict[Any, int] = {}
-        self._alive: list[Any] = []  # tensors whose id() is in use
+        self.alive: list[Any] = []  # tensors whose id() is in use
         named = flatten(inner if inner is not None else {})
         self.nodes = backward_order([self.engine.node(tensor) for _, tensor in roots + named])
         self.number = {node: i for i, node in enumerate(self.nodes)}
@@ -71,8 +71,8 @@ class Reader:
 
     def _tensor(self, tensor: Any, name: str | None = None, given: bool = False) -> TensorRecord:
         key = id(tensor)
-        if key in self._place:
-            known = self.snapshot.tensors[self._place[key]]
+        if key in self.place:
+            known = self.snapshot.tensors[self.place[key]]
             known.name = name if given else known.name or name
             return known
         engine = self.engine
@@ -82,9 +82,9 @@ class Reader:
         if node is not None:
             record.node, record.output = self.number.get(node), tensor.output_nr if tensor.grad_fn is not None else 0
         self.snapshot.tensors.append(record)
-        self._place[key] = record.id
+        self.place[key] = record.id
         self._memory.setdefault(engine.memory(tensor), record.id)
-        self._alive.append(tensor)
+        self.alive.append(tensor)
         return record
 
     def _leaves(self) -> None:
