@@ -1,0 +1,165 @@
+"""dtypes by torch's names over numpy's, the default dtype, and torch's promotion rules.
+
+Promotion source: https://docs.pytorch.org/docs/stable/tensor_attributes.html#type-promotion-doc
+"""
+
+from __future__ import annotations
+
+import builtins
+import functools
+from typing import Any
+
+import numpy as np
+
+
+class dtype:  # noqa: N801  torch's name
+    """A data type, such as ``gradlab.float32``. ``numpy`` is the numpy dtype behind it.
+
+    >>> import gradlab
+    >>> gradlab.float32.itemsize, gradlab.float32.is_floating_point
+    (4, True)
+    """
+
+    __slots__ = ("is_floating_point", "is_signed", "itemsize", "name", "numpy")
+    is_complex = False
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.numpy = np.dtype(name)
+        self.itemsize = self.numpy.itemsize
+        self.is_floating_point = self.numpy.kind == "f"
+        self.is_signed = self.numpy.kind in "if"
+
+    def __repr__(self) -> str:
+        return f"gradlab.{self.name}"
+
+    def __reduce__(self) -> str:
+        return self.name
+
+
+float16, float32, float64 = dtype("float16"), dtype("float32"), dtype("float64")
+int8, int16, int32, int64, uint8 = dtype("int8"), dtype("int16"), dtype("int32"), dtype("int64"), dtype("uint8")
+bool = dtype("bool")
+half, float, double, short, int, long = float16, float32, float64, int16, int32, int64  # torch's other names
+
+_ALL = (float16, float32, float64, int8, int16, int32, int64, uint8, bool)
+_BY_NUMPY = {d.numpy: d for d in _ALL}
+_default = float32
+
+
+def of(array: Any) -> dtype:
+    """The dtype of a numpy array or numpy scalar."""
+    return _BY_NUMPY[array.dtype]
+
+
+def to_numpy(kind: Any) -> np.dtype:
+    """The numpy dtype for a gradlab dtype, a Python type or a numpy dtype; TypeError for anything else."""
+    if isinstance(kind, dtype):
+        return kind.numpy
+    if kind is builtins.float:
+        return _default.numpy
+    try:
+        found = _BY_NUMPY.get(np.dtype(kind))
+    except TypeError:
+        found = None
+    if found is None:
+        raise TypeError(f"gradlab has no dtype for {kind!r}; it has {', '.join(d.name for d in _ALL)}.")
+    return found.numpy
+
+
+def supported(array: np.ndarray) -> np.ndarray:
+    """The array itself when a tensor can hold it; TypeError, or NotImplementedError for complex, when not."""
+    if array.dtype in _BY_NUMPY:
+        return array
+    if array.dtype.kind == "c":
+        raise NotImplementedError("gradlab has no complex tensors; use torch for complex autograd.")
+    raise TypeError(
+        f"can't convert np.ndarray of type {array.dtype}. The supported types are: "
+        + ", ".join(d.name for d in _ALL)
+        + ". Convert it first, for example with array.astype(np.float32)."
+    )
+
+
+def get_default_dtype() -> dtype:
+    """The dtype that Python floats become (float32 unless changed).
+
+    >>> import gradlab
+    >>> gradlab.get_default_dtype()
+    gradlab.float32
+    """
+    return _default
+
+
+def set_default_dtype(d: dtype) -> None:
+    """Make ``d`` the dtype that Python floats become; TypeError for a dtype that is not floating point.
+
+    >>> import gradlab
+    >>> gradlab.set_default_dtype(gradlab.float64)
+    >>> gradlab.tensor(1.5).dtype
+    gradlab.float64
+    >>> gradlab.set_default_dtype(gradlab.float32)
+    """
+    global _default
+    if not isinstance(d, dtype) or not d.is_floating_point:
+        raise TypeError(f"only floating-point types are supported as the default type, got {d!r}.")
+    _default = d
+
+
+def finfo(d: dtype | None = None) -> np.finfo:
+    """Limits of a floating-point dtype, as ``numpy.finfo`` (eps, max, min, tiny).
+
+    >>> import gradlab
+    >>> bool(gradlab.finfo(gradlab.float64).eps == 2.0**-52)
+    True
+    """
+    return np.finfo((d or _default).numpy)
+
+
+def iinfo(d: dtype) -> np.iinfo:
+    """Limits of an integer dtype, as ``numpy.iinfo`` (max, min).
+
+    >>> import gradlab
+    >>> gradlab.iinfo(gradlab.int8).max
+    127
+    """
+    return np.iinfo(d.numpy)
+
+
+@functools.cache
+def promote_types(a: np.dtype, b: np.dtype) -> np.dtype:
+    """torch's promotion of two numpy dtypes: a float beats every integer, whatever its width."""
+    if (a.kind == "f") != (b.kind == "f"):
+        return a if a.kind == "f" else b
+    return np.promote_types(a, b)
+
+
+_RANK = {"b": 0, "i": 1, "u": 1, "f": 2}
+
+
+def result_dtype(operands: Any) -> np.dtype:
+    """torch's result type of arrays and Python numbers, as a numpy dtype.
+
+    Arrays with dimensions outrank 0-d arrays, and those outrank Python numbers, within one category (bool, integer, float).
+    """
+    levels: list[np.dtype | None] = [None, None, None]
+    for x in operands:
+        if isinstance(x, np.ndarray | np.generic):
+            level, kind = (0 if x.ndim else 1), x.dtype
+        else:
+            level, kind = 2, _number_dtype(x)
+        known = levels[level]
+        levels[level] = kind if known is None else promote_types(known, kind)
+    result = levels[2]
+    for kind in (levels[1], levels[0]):
+        if kind is not None and (result is None or _RANK[kind.kind] >= _RANK[result.kind]):
+            result = kind
+    assert result is not None, "result_dtype needs at least one operand"
+    return result
+
+
+def _number_dtype(x: Any) -> np.dtype:
+    if isinstance(x, builtins.bool):
+        return bool.numpy
+    if isinstance(x, complex):
+        raise NotImplementedError("gradlab has no complex tensors; use torch for complex autograd.")
+    return int64.numpy if isinstance(x, builtins.int) else _default.numpy
