@@ -124,7 +124,6 @@ class Node:
     def _outputs(self) -> list[tuple[tuple, np.dtype]]:
         return [(self.shape, self.dtype)] if self.outputs is None else self.outputs
 
-    @property
     def _sequence_nr(self) -> int:
         return self.number
 
@@ -203,6 +202,9 @@ class AccumulateGrad(Node):
     def __init__(self, leaf: TensorBase) -> None:
         self.variable, self.edges, self.number, self.extras = leaf, (), next(numbers), None
         self.shape, self.dtype = leaf._array.shape, leaf._array.dtype
+
+    def _sequence_nr(self) -> int:
+        return 2**64 - 1  # torch's: a leaf is filled as soon as its gradient is complete
 
 
 def freed(node: Node) -> RuntimeError:

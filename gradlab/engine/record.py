@@ -32,14 +32,14 @@ def operator(
     *,
     promote: str | None = None,
     view: bool = False,
-    outputs: tuple[str, ...] | None = None,
+    outputs: tuple[str, ...] | str | None = None,
     backward: Callable | None = None,
     inputs: tuple[str, ...] = (),
     **formulas: Callable,
 ) -> Callable:
     """Make a function on tensors that runs ``forward`` on their arrays and records a node of class ``node_name``.
 
-    forward: arrays and options -> array, or a tuple of them when ``outputs`` names them.
+    forward: arrays and options -> array, or a tuple of them when ``outputs`` names them ("tensors": any number).
     formulas: for each differentiable input, in the order of next_functions, ``f(g, ...)`` -> its gradient. Or instead
         ``backward(g, need, ...)`` -> a gradient for each of ``inputs``.
     promote: "common" brings tensors of several dtypes to torch's result type first; "float" also integers to the default dtype.
@@ -69,7 +69,7 @@ class Operator:
         self.inputs = inputs or tuple(formulas)
         self.names, self.defaults = _parameters(forward, self.inputs)
         self.options = [n for n in self.names if n not in self.inputs]
-        self.results = outputs or ("result",)
+        self.results = outputs if isinstance(outputs, tuple) else ("result",)
         self.plans: dict[Any, Plan] = {}
         self.simple = self._is_simple(node_name)
         self.node_class: Any = node_name and self._make_class(node_name)

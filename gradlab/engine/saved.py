@@ -156,6 +156,15 @@ class SavedTensor:
             return None
         return slot[0] if slot and isinstance(slot[1], Packed) else getattr(self._node, f"_saved_{self._name}")
 
+    @property
+    def unpack_hook(self) -> Callable | None:
+        """The hook that will unpack this slot; None when no hook packed it."""
+        try:
+            slot = self._node._slot(self._name)
+        except RuntimeError:
+            return None
+        return slot[1].unpack if slot and isinstance(slot[1], Packed) else None
+
     def register_hooks(self, pack_hook: Callable, unpack_hook: Callable) -> None:
         """Pack this slot now with ``pack_hook``; a backward gets it back through ``unpack_hook``."""
         slot = self._node._slot(self._name)

@@ -124,6 +124,8 @@ class TensorBase:
             raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
         if wanted or self._meta is not None:
             self._ensure_meta().requires_grad = bool(wanted)
+        if modes.word == EXTRAS:
+            notify("requires_grad=", (self, wanted), None)
 
     def requires_grad_(self, requires_grad: bool = True) -> Any:
         """Set ``requires_grad`` in place and return the tensor."""
@@ -150,6 +152,8 @@ class TensorBase:
             self._check_grad(value)
         if value is not None or self._meta is not None:
             self._ensure_meta().grad = value
+        if modes.word == EXTRAS:
+            notify("grad=", (self, value), None)
 
     @grad.deleter
     def grad(self) -> None:
@@ -223,10 +227,6 @@ class TensorBase:
 
     # -- the same memory under another handle ----------------------------------------------------------
 
-    def _alias(self) -> Any:
-        tensor = make(self._array)
-        return tensor
-
     def detach(self) -> Any:
         """A tensor on the same memory, with the same version counter, without history.
 
@@ -248,6 +248,8 @@ class TensorBase:
         self._edge = None
         if self._meta is not None:
             self._meta.requires_grad = self._meta.retains = False
+        if modes.word == EXTRAS:
+            notify("detach_", (self,), self)
         return self
 
     @property
@@ -268,7 +270,7 @@ class TensorBase:
             self._meta.accumulate = None
         self._array = value._array
         if modes.word == EXTRAS:
-            notify("data.setter", (self, value), self)
+            notify("data=", (self, value), None)
 
     @property
     def _version(self) -> int:

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from gradlab.engine.modes import modes
+from gradlab.engine.modes import EXTRAS, modes
 from gradlab.engine.node import AccumulateGrad, Edge, Node
-from gradlab.engine.tensor import TensorBase, make
+from gradlab.engine.tensor import TensorBase, make, notify
 from gradlab.engine.views import bump
 
 by_number = operator.attrgetter("number")
@@ -51,7 +51,7 @@ def backward(
             if not tensor.is_leaf:
                 tensor.retain_grad()
     keep = create_graph if retain_graph is None else retain_graph
-    Walk(edges, grads, keep, create_graph, into, capture=False).run()
+    _announced(Walk(edges, grads, keep, create_graph, into, capture=False), "backward", roots, targets)
 
 
 def grad(
@@ -83,7 +83,7 @@ def grad(
     edges, grads = _starts(roots, _gradients(roots, grad_outputs))
     keep = create_graph if retain_graph is None else retain_graph
     into = [_target(t, i) for i, t in enumerate(targets)]
-    found = Walk(edges, grads, keep, create_graph, into, capture=True).run()
+    found = _announced(Walk(edges, grads, keep, create_graph, into, capture=True), "grad", roots, targets)
     if not (allow_unused or materialize_grads) and any(g is None for g in found):
         raise RuntimeError(
             "One of the differentiated Tensors appears to not have been used in the graph: input number "
@@ -92,6 +92,17 @@ def grad(
     if materialize_grads:
         found = [make(np.zeros_like(t._array)) if g is None else g for g, t in zip(found, targets, strict=True)]
     return tuple(found)
+
+
+def _announced(walk: Walk, kind: str, roots: list, targets: list | None) -> list:
+    """Run the walk; a watcher hears of it before and after."""
+    if modes.word != EXTRAS:
+        return walk.run()
+    notify("backward", (tuple(roots), targets, kind), None)
+    try:
+        return walk.run()
+    finally:
+        notify("backward-done", (tuple(roots), targets, kind), None)
 
 
 def _sequence(tensors: Any) -> list:

@@ -1,0 +1,50 @@
+"""torch.autograd.graph: the node type, and hooks on what nodes save."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from gradlab.engine import Node
+from gradlab.engine.modes import modes
+
+__all__ = ["Node", "disable_saved_tensors_hooks", "saved_tensors_hooks"]
+
+
+class saved_tensors_hooks:  # noqa: N801  torch's name
+    """In this block, what operations save goes through ``pack_hook(tensor)`` now and ``unpack_hook(packed)`` in backward.
+
+    >>> import gradlab
+    >>> x = gradlab.ones(2, requires_grad=True)
+    >>> shapes = []
+    >>> with gradlab.autograd.graph.saved_tensors_hooks(lambda t: (shapes.append(tuple(t.shape)), t)[1], lambda t: t):
+    ...     y = (x.exp() * x).sum()
+    >>> shapes
+    [(2,), (2,), (2,)]
+    """
+
+    def __init__(self, pack_hook: Callable[[Any], Any], unpack_hook: Callable[[Any], Any]) -> None:
+        self.hooks = pack_hook, unpack_hook
+
+    def __enter__(self) -> None:
+        if modes.hooks_disabled:
+            raise RuntimeError(modes.hooks_disabled)
+        modes.set(saved_hooks=[*modes.saved_hooks, self.hooks])
+
+    def __exit__(self, *exc: Any) -> None:
+        modes.set(saved_hooks=modes.saved_hooks[:-1])
+
+
+class disable_saved_tensors_hooks:  # noqa: N801  torch's name
+    """In this block, ``saved_tensors_hooks`` raises RuntimeError with this message."""
+
+    def __init__(self, error_message: str) -> None:
+        self.message = error_message
+
+    def __enter__(self) -> None:
+        if modes.saved_hooks:
+            raise RuntimeError(self.message)
+        self.before, modes.hooks_disabled = modes.hooks_disabled, self.message
+
+    def __exit__(self, *exc: Any) -> None:
+        modes.hooks_disabled = self.before

@@ -1,0 +1,36 @@
+"""Variable: what a tensor with history was called until 2018. Today it is the tensor."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from gradlab.engine import TensorBase
+from gradlab.engine.saved import counter_of
+from gradlab.engine.tensor import make
+
+
+class _IsTensor(type):
+    def __instancecheck__(cls, thing: object) -> bool:
+        return isinstance(thing, TensorBase)
+
+
+class Variable(metaclass=_IsTensor):
+    """``Variable(tensor, requires_grad=False)`` returns a Tensor: a leaf on the same memory. Kept so that old code runs.
+
+    >>> import gradlab
+    >>> x = gradlab.autograd.Variable(gradlab.ones(2), requires_grad=True)
+    >>> x.is_leaf, isinstance(gradlab.ones(1), gradlab.autograd.Variable)
+    (True, True)
+    """
+
+    def __new__(cls, data: Any = None, requires_grad: bool = False, volatile: bool | None = None) -> Any:
+        if volatile is not None:
+            warnings.warn(
+                "volatile was removed (Variable.volatile is always False): use `with torch.no_grad():` instead.", stacklevel=2
+            )
+        if not isinstance(data, TensorBase):
+            raise TypeError(f"Variable data has to be a tensor, but got {type(data).__name__}: write tensor(...) first.")
+        tensor = make(data._array)
+        tensor._counter = counter_of(data)
+        return tensor.requires_grad_(requires_grad)

@@ -1,0 +1,137 @@
+"""checkpoint: forget what a part of the forward saved, and run that part again in backward."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from gradlab.autograd.function import Function
+from gradlab.autograd.graph import saved_tensors_hooks
+from gradlab.engine import TensorBase, backward, enable_grad, modes, set_grad_enabled
+
+
+def checkpoint(function: Callable, *args: Any, use_reentrant: bool | None = None, preserve_rng_state: bool = True, **kwargs: Any) -> Any:
+    """``function(*args)`` without keeping what it saves: backward runs it again.
+
+    use_reentrant=False (default) records the graph and recomputes saved tensors when they are asked for; works with
+    autograd.grad. use_reentrant=True records one node whose backward runs a backward of its own; then at least one argument must
+    require grad, and keyword arguments are refused (ValueError).
+    preserve_rng_state: the second run draws the same random numbers.
+
+    >>> import gradlab
+    >>> from gradlab.utils.checkpoint import checkpoint
+    >>> x = gradlab.tensor(2.0, requires_grad=True)
+    >>> checkpoint(lambda x: x * x * x, x, use_reentrant=False).backward()
+    >>> x.grad
+    tensor(12.)
+    """
+    if not use_reentrant:
+        return _Frame(function, args, kwargs, preserve_rng_state).forward()
+    if kwargs:
+        raise ValueError(f"Unexpected keyword arguments: {','.join(kwargs)}. The reentrant kind takes positional arguments only.")
+    return _Reentrant.apply(function, _Rng(preserve_rng_state), *args)
+
+
+class _Rng:
+    """The random state at the forward, and a block that runs from it again."""
+
+    def __init__(self, wanted: bool) -> None:
+        from gradlab.operators import get_rng_state
+
+        self.state = get_rng_state() if wanted else None
+
+    def __enter__(self) -> None:
+        from gradlab.operators import get_rng_state, set_rng_state
+
+        self.now = get_rng_state()
+        if self.state is not None:
+            set_rng_state(self.state)
+
+    def __exit__(self, *exc: Any) -> None:
+        from gradlab.operators import set_rng_state
+
+        if self.state is not None:
+            set_rng_state(self.now)
+
+
+class _Frame:
+    """One checkpointed call: counts what its forward saves, and finds the n-th again by running forward once more."""
+
+    def __init__(self, function: Callable, args: tuple, kwargs: dict, preserve: bool) -> None:
+        self.function, self.args, self.kwargs = function, args, kwargs
+        self.rng, self.count, self.again = _Rng(preserve), 0, {}  # type: ignore[var-annotated]
+
+    def forward(self) -> Any:
+        with saved_tensors_hooks(self._pack, self._unpack):
+            return self.function(*self.args, **self.kwargs)
+
+    def _pack(self, tensor: Any) -> int:
+        self.count += 1
+        return self.count - 1
+
+    def _unpack(self, index: int) -> Any:
+        if index not in self.again:
+            self._recompute()
+        if index not in self.again:
+            raise RuntimeError(
+                f"checkpoint: the second run saved {len(self.again)} tensors, the first {self.count}. The function must do the same "
+                "each time it runs."
+            )
+        return self.again.pop(index)
+
+    def _recompute(self) -> None:
+        found: list = []
+        detached = tuple(a.detach().requires_grad_(a.requires_grad) if isinstance(a, TensorBase) else a for a in self.args)
+        before = modes.saved_hooks
+        modes.set(saved_hooks=[])
+        try:
+            with enable_grad(), self.rng, saved_tensors_hooks(lambda t: found.append(t), lambda t: t):
+                self.function(*detached, **self.kwargs)
+        finally:
+            modes.set(saved_hooks=before)
+        self.again = dict(enumerate(found))
+
+
+class _Reentrant(Function):
+    @staticmethod
+    def forward(ctx: Any, function: Callable, rng: _Rng, *args: Any) -> Any:
+        ctx.function, ctx.rng, ctx.args = function, rng, args
+        return function(*args)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> tuple:
+        args = [a.detach().requires_grad_(a.requires_grad) if isinstance(a, TensorBase) else a for a in ctx.args]
+        with set_grad_enabled(True), ctx.rng:
+            outputs = ctx.function(*args)
+        outputs = outputs if isinstance(outputs, tuple | list) else (outputs,)
+        pairs = [(o, g) for o, g in zip(outputs, grads, strict=True) if isinstance(o, TensorBase) and o.requires_grad]
+        if not pairs:
+            raise RuntimeError("none of output has requires_grad=True, this checkpoint() is not necessary")
+        backward([o for o, _ in pairs], [g for _, g in pairs])
+        return (None, None, *(a.grad if isinstance(a, TensorBase) else None for a in args))
+
+
+def checkpoint_sequential(functions: Iterable, segments: int, input: Any, use_reentrant: bool | None = None, **kwargs: Any) -> Any:
+    """Run modules or functions one after another in ``segments`` checkpointed parts; the last part is kept as it is.
+
+    >>> import gradlab
+    >>> from gradlab.utils.checkpoint import checkpoint_sequential
+    >>> x = gradlab.tensor(2.0, requires_grad=True)
+    >>> checkpoint_sequential([gradlab.exp, gradlab.sin, gradlab.cos], 2, x, use_reentrant=False).requires_grad
+    True
+    """
+    steps = list(functions)
+    size = max(1, len(steps) // segments)
+    starts = list(range(0, size * (segments - 1), size))
+
+    def run(part: list) -> Callable:
+        def through(x: Any) -> Any:
+            for step in part:
+                x = step(x)
+            return x
+
+        return through
+
+    for start in starts:
+        input = checkpoint(run(steps[start : start + size]), input, use_reentrant=use_reentrant, **kwargs)
+    return run(steps[size * (segments - 1) :])(input)
