@@ -12,7 +12,7 @@ STYLE = """<style>
 .gradlab-card{border:1px solid rgba(128,128,128,.35);border-left:4px solid var(--gl);border-radius:6px;padding:.55em .95em .65em;
 margin:.3em 0;max-width:58em;line-height:1.5;font-family:var(--jp-content-font-family,system-ui,sans-serif);
 font-size:var(--jp-content-font-size1,14px);color:var(--jp-content-font-color1,inherit)}
-.gradlab-card p{margin:.35em 0}.gradlab-card pre{margin:.35em 0;white-space:pre-wrap;overflow-wrap:anywhere;background:none;
+.gradlab-card p{margin:.35em 0}.gradlab-card pre{margin:.35em 0;white-space:pre-wrap;word-break:normal;overflow-wrap:break-word;background:none;
 color:inherit;font-size:.93em}
 .gradlab-card code{background:rgba(128,128,128,.16);padding:.05em .3em;border-radius:3px;color:inherit;font-size:.93em}
 .gradlab-card pre code{background:none;padding:0}

@@ -123,6 +123,14 @@ def _unready(exercise: type[Exercise], namespace: dict[str, Any], source: str | 
     return None
 
 
+def _can_be_drawn(exercise: type[Exercise], namespace: dict[str, Any], source: str | None) -> bool:
+    """Whether an untouched stub is an answer that can be run, so that its picture may be shown."""
+    if source is None or not same_code(source, exercise.stub) or not exercise.draws():
+        return False
+    values = [namespace.get(name, ...) for name in exercise.names]
+    return not any(value is ... or _blanks(value) for value in values)
+
+
 def _forbidden(exercise: type[Exercise], source: str | None) -> str | None:
     if source is None or not exercise.forbids:
         return None
@@ -162,10 +170,7 @@ def judge_answer(
 ) -> tuple[Verdict, str]:
     """Judge the answer that `namespace` holds: the verdict, and HTML that shows what the answer did ("" for nothing)."""
     unready = _unready(exercise, namespace, source)
-    untouched = unready is not None and source is not None and same_code(source, exercise.stub)
-    if unready is not None and not (
-        untouched and exercise.draws() and all(name in namespace for name in exercise.names)
-    ):
+    if unready is not None and not _can_be_drawn(exercise, namespace, source):
         return unready, ""
     forbidden = _forbidden(exercise, source)
     if forbidden is not None:

@@ -137,7 +137,7 @@ def _show_result(
 
 def _message(word: str, text: str, rest: str) -> str:
     more = f"<details><summary>the whole text</summary><pre>{html.escape(text + rest)}</pre></details>" if rest else ""
-    return f"<p><b>{word}</b></p><pre>{html.escape(text)}</pre>{more}"
+    return f"<p><b>{word}</b> {html.escape(text)}</p>{more}"
 
 
 def _show_sides(prediction: Prediction | None, result: str, text: str) -> None:

@@ -66,12 +66,12 @@ class NineCells(TableExercise):
     hints = (
         "Look at the strip above: which of the three tensors was made by you, and which by an operation?",
         "grad_fn: the operation that made the tensor. .grad: None until something is stored, and backward stores into leaves only.",
-        '```python\n"x.grad_fn": None, "h.grad_fn": "MulBackward0", "x.grad before": None, "x.grad after": 3 * 2 * __,\n```',
+        '```python\n"x.grad_fn": None, "h.grad_fn": "MulBackward0", "x.grad before": None, "x.grad after": 2 * h * __,\n```',
     )
     stub = """
-        x = torch.tensor(2.0, requires_grad=True)
-        h = x * x
-        y = h * 3
+        x = torch.tensor(1.0, requires_grad=True)
+        h = x * 4
+        y = h ** 2
         table = {                     # None, a number, or the name of a node in quotes
             "x.grad_fn": ...,      "h.grad_fn": ...,      "y.grad_fn": ...,
             "x.grad before": ...,  "h.grad before": ...,  "y.grad before": ...,
@@ -80,14 +80,14 @@ class NineCells(TableExercise):
     """
     solution = """
         table = {
-            "x.grad_fn": None,      "h.grad_fn": "MulBackward0",  "y.grad_fn": "MulBackward0",
+            "x.grad_fn": None,      "h.grad_fn": "MulBackward0",  "y.grad_fn": "PowBackward0",
             "x.grad before": None,  "h.grad before": None,        "y.grad before": None,
-            "x.grad after": 12.0,   "h.grad after": None,         "y.grad after": None,
+            "x.grad after": 32.0,   "h.grad after": None,         "y.grad after": None,
         }
     """
     also_right = (
         """
-        x = torch.tensor(2.0, requires_grad=True); h = x * x; y = h * 3
+        x = torch.tensor(1.0, requires_grad=True); h = x * 4; y = h ** 2
         import warnings; warnings.simplefilter("ignore")
         table = {"x.grad_fn": x.grad_fn, "h.grad_fn": h.grad_fn, "y.grad_fn": y.grad_fn.name(),
                  "x.grad before": "None", "h.grad before": None, "y.grad before": y.grad}
@@ -97,29 +97,29 @@ class NineCells(TableExercise):
     )
     wrong = (
         Wrong(
-            'table = {"x.grad_fn": None, "h.grad_fn": "MulBackward0", "y.grad_fn": "MulBackward0", "x.grad before": 0, '
-            '"h.grad before": 0, "y.grad before": 0, "x.grad after": 12.0, "h.grad after": None, "y.grad after": None}',
+            'table = {"x.grad_fn": None, "h.grad_fn": "MulBackward0", "y.grad_fn": "PowBackward0", "x.grad before": 0, '
+            '"h.grad before": 0, "y.grad before": 0, "x.grad after": 32.0, "h.grad after": None, "y.grad after": None}',
             "grad-starts-at-zero",
         ),
         Wrong(
-            'table = {"x.grad_fn": "AccumulateGrad", "h.grad_fn": "MulBackward0", "y.grad_fn": "MulBackward0", '
-            '"x.grad before": None, "h.grad before": None, "y.grad before": None, "x.grad after": 12.0, '
+            'table = {"x.grad_fn": "AccumulateGrad", "h.grad_fn": "MulBackward0", "y.grad_fn": "PowBackward0", '
+            '"x.grad before": None, "h.grad before": None, "y.grad before": None, "x.grad after": 32.0, '
             '"h.grad after": None, "y.grad after": None}',
             "leaf-has-grad_fn",
         ),
         Wrong(
-            'table = {"x.grad_fn": None, "h.grad_fn": "MulBackward0", "y.grad_fn": "MulBackward0", "x.grad before": None, '
-            '"h.grad before": None, "y.grad before": None, "x.grad after": 12.0, "h.grad after": 3.0, "y.grad after": 1.0}',
+            'table = {"x.grad_fn": None, "h.grad_fn": "MulBackward0", "y.grad_fn": "PowBackward0", "x.grad before": None, '
+            '"h.grad before": None, "y.grad before": None, "x.grad after": 32.0, "h.grad after": 8.0, "y.grad after": 1.0}',
             "inner-grads-are-kept",
         ),
         Wrong(
-            'table = {"x.grad_fn": None, "h.grad_fn": 4.0, "y.grad_fn": 3.0, "x.grad before": None, "h.grad before": None, '
-            '"y.grad before": None, "x.grad after": 12.0, "h.grad after": None, "y.grad after": None}',
+            'table = {"x.grad_fn": None, "h.grad_fn": 4.0, "y.grad_fn": 8.0, "x.grad before": None, "h.grad before": None, '
+            '"y.grad before": None, "x.grad after": 32.0, "h.grad after": None, "y.grad after": None}',
             "grad_fn-is-the-gradient",
         ),
         Wrong(
-            'table = {"x.grad_fn": None, "h.grad_fn": "MulBackward0", "y.grad_fn": "MulBackward0", "x.grad before": None, '
-            '"h.grad before": None, "y.grad before": None, "x.grad after": 4.0, "h.grad after": None, "y.grad after": None}',
+            'table = {"x.grad_fn": None, "h.grad_fn": "MulBackward0", "y.grad_fn": "PowBackward0", "x.grad before": None, '
+            '"h.grad before": None, "y.grad before": None, "x.grad after": 8.0, "h.grad after": None, "y.grad after": None}',
             "one-step-only",
         ),
     )
@@ -133,7 +133,7 @@ class NineCells(TableExercise):
         "grad_fn-is-the-gradient": "`grad_fn` holds no number. It is the node of the operation that made the tensor, and it knows "
         "*how* to compute gradients.",
         "one-step-only": "that is the slope of one step. From y back to x there are two steps, and their slopes are multiplied: "
-        "3 for `h * 3`, and 2·x for `x * x`.",
+        "2·h for `h ** 2`, and 4 for `x * 4`.",
     }
 
     @classmethod
@@ -143,9 +143,9 @@ class NineCells(TableExercise):
 
         import torch
 
-        x = torch.tensor(2.0, requires_grad=True)
-        h = x * x
-        y = h * 3
+        x = torch.tensor(1.0, requires_grad=True)
+        h = x * 4
+        y = h**2
         tensors = {"x": x, "h": h, "y": y}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -167,7 +167,7 @@ class NineCells(TableExercise):
         if "before" in key:
             return "grad-starts-at-zero" if number else None
         if key == "x.grad after":
-            return "one-step-only" if number and given in (3, 4, 2, 6) else None
+            return "one-step-only" if number and given in (2, 4, 8) else None
         return "inner-grads-are-kept" if number else None
 
 

@@ -1,0 +1,147 @@
+"""The still pictures of the lessons, as SVG files: `python lessons/images/make.py` writes them next to this file.
+
+Each has its own light ground, so that it reads the same in a light and in a dark notebook, and a title for screen readers.
+"""
+
+from __future__ import annotations
+
+import html
+from pathlib import Path
+
+INK, FAINT, GROUND = "#1d2733", "#5d6875", "#fbfcfd"
+LEAF, OUTPUT, GRADIENT, SAVED, STOP = "#0b63a5", "#0a7a4a", "#b35309", "#6b4c9a", "#a8324a"
+FILL = {
+    LEAF: "#e8f2fa",
+    OUTPUT: "#e6f4ec",
+    GRADIENT: "#fdf0e3",
+    SAVED: "#efe9f6",
+    STOP: "#fbe9ec",
+    FAINT: "#f1f3f5",
+    INK: "#ffffff",
+}
+
+
+class Sheet:
+    """One picture under construction."""
+
+    def __init__(self, width: int, height: int, title: str):
+        self.size, self.title, self.parts = (width, height), title, []
+
+    def text(
+        self,
+        x: float,
+        y: float,
+        words: str,
+        size: float = 14,
+        color: str = INK,
+        anchor: str = "start",
+        bold: bool = False,
+        mono: bool = False,
+    ) -> None:
+        family = "DejaVu Sans Mono, Consolas, monospace" if mono else "DejaVu Sans, Helvetica, Arial, sans-serif"
+        weight = ' font-weight="600"' if bold else ""
+        self.parts.append(
+            f'<text x="{x}" y="{y}" font-size="{size}" fill="{color}" text-anchor="{anchor}" font-family="{family}"{weight}>{html.escape(words)}</text>'
+        )
+
+    def box(
+        self, x: float, y: float, w: float, h: float, color: str = INK, dashed: bool = False, fill: str | None = None
+    ) -> None:
+        dash = ' stroke-dasharray="5 4"' if dashed else ""
+        self.parts.append(
+            f'<rect x="{x}" y="{y}" width="{w}" height="{h}" rx="8" fill="{fill or FILL.get(color, "none")}" stroke="{color}" stroke-width="1.6"{dash}/>'
+        )
+
+    def arrow(
+        self, x1: float, y1: float, x2: float, y2: float, color: str = FAINT, dashed: bool = False, head: bool = True
+    ) -> None:
+        dash = ' stroke-dasharray="5 4"' if dashed else ""
+        end = f' marker-end="url(#tip{color[1:]})"' if head else ""
+        self.parts.append(
+            f'<line x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}" stroke="{color}" stroke-width="1.8"{dash}{end}/>'
+        )
+
+    def card(self, x: float, y: float, w: float, name: str, role: str, rows: list[tuple[str, str]], color: str) -> None:
+        """A tensor: its name, what it is, and rows of attribute and value."""
+        self.box(x, y, w, 34 + 22 * len(rows), color)
+        self.text(x + 10, y + 21, name, 15, bold=True)
+        self.text(x + w - 10, y + 20, role, 11.5, color, "end")
+        for i, (key, value) in enumerate(rows):
+            self.text(x + 10, y + 44 + 22 * i, key, 12.5, FAINT, mono=True)
+            none = value.startswith("None")
+            self.text(x + w - 10, y + 44 + 22 * i, value, 12.5, FAINT if none else INK, "end", bold=not none, mono=True)
+
+    def save(self, name: str) -> None:
+        width, height = self.size
+        tips = "".join(
+            f'<marker id="tip{c[1:]}" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="7" markerHeight="7" orient="auto-start-reverse"><path d="M0 0L10 5L0 10z" fill="{c}"/></marker>'
+            for c in (FAINT, GRADIENT, LEAF, OUTPUT, SAVED, STOP, INK)
+        )
+        body = "\n".join(self.parts)
+        text = (
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" role="img" aria-label="{html.escape(self.title)}">\n'
+            f'<title>{html.escape(self.title)}</title>\n<defs>{tips}</defs>\n<rect width="{width}" height="{height}" rx="10" fill="{GROUND}"/>\n{body}\n</svg>\n'
+        )
+        (Path(__file__).parent / f"{name}.svg").write_text(text, encoding="utf-8")
+
+
+def strip() -> None:
+    """Lesson 01: three attributes of three tensors at three moments."""
+    sheet = Sheet(
+        860,
+        372,
+        "The attributes data, grad and grad_fn of x, h and y after the forward lines and after y.backward(): only x.grad changes, from None to 12.",
+    )
+    moments = (("after the three lines", ("None", "None", "None")), ("after y.backward()", ("12.0", "None", "None")))
+    tensors = (
+        ("x", "leaf: you made it", "2.0", "None", LEAF),
+        ("h", "made by x * x", "4.0", "MulBackward0", FAINT),
+        ("y", "made by h * 3", "12.0", "MulBackward0", OUTPUT),
+    )
+    for row, (moment, grads) in enumerate(moments):
+        top = 44 + 160 * row
+        sheet.text(24, top - 14, moment, 14, FAINT, bold=True)
+        for column, (name, role, data, fn, color) in enumerate(tensors):
+            x = 24 + 276 * column
+            sheet.card(x, top, 250, name, role, [(".data", data), (".grad", grads[column]), (".grad_fn", fn)], color)
+            if grads[column] != "None":
+                sheet.box(x + 4, top + 49, 242, 22, GRADIENT, fill="none")
+    sheet.text(
+        24, 346, "None is not zero: nothing was ever stored there. Leaves get a .grad; results get a .grad_fn.", 13.5
+    )
+    sheet.save("01-strip")
+
+
+def decide() -> None:
+    """Lesson 06: what to do about the second-time error."""
+    sheet = Sheet(
+        860,
+        330,
+        "Decision card: second-time error. Did the data change? Run forward again. Several losses on one forward? Add them up. Does a state run from step to step? detach it. Only if one graph is really walked several times: retain_graph=True on every call but the last.",
+    )
+    sheet.box(24, 24, 250, 50, STOP)
+    sheet.text(149, 46, "RuntimeError", 13, STOP, "middle", bold=True)
+    sheet.text(149, 63, "... a second time", 12.5, INK, "middle")
+    steps = (
+        ("A new step, new data?", "run the forward again: a new graph", OUTPUT),
+        ("Several losses on one forward?", "(a + b).backward()", OUTPUT),
+        ("A state carried from step to step?", "h = h.detach()", OUTPUT),
+        ("One graph, walked several times on purpose?", "retain_graph=True, on every call but the last", SAVED),
+    )
+    for i, (question, answer, color) in enumerate(steps):
+        y = 96 + 58 * i
+        sheet.box(24, y, 370, 40, FAINT)
+        sheet.text(38, y + 25, question, 13.5)
+        sheet.arrow(396, y + 20, 452, y + 20, color)
+        sheet.text(423, y + 13, "yes", 11.5, FAINT, "middle")
+        sheet.box(456, y, 380, 40, color)
+        sheet.text(470, y + 25, answer, 13.5, bold=True)
+        sheet.arrow(149, y - 22 if i == 0 else y - 18, 149, y - 2)
+        if i:
+            sheet.text(158, y - 5, "no", 11.5, FAINT)
+    sheet.save("06-decide")
+
+
+if __name__ == "__main__":
+    strip()
+    decide()
