@@ -9,7 +9,7 @@ import unicodedata
 import graphviz
 
 from gradlab.drawing import numbers
-from gradlab.drawing.scene import Arrow, Card, Group, Op, Scene
+from gradlab.drawing.scene import Arrow, Card, Cluster, Group, Op, Scene
 from gradlab.drawing.themes import Theme
 from gradlab.graphs.records import FREED, HELD, MISMATCH, NEVER, PACKED, NodeRecord, Slot
 
@@ -40,6 +40,9 @@ class Writer:
             self.graph.node(op.key, self._op(op), id=op.key)
         for group in scene.groups:
             self.graph.node(group.key, self._group(group), id=group.key)
+        for cluster in scene.clusters:
+            if cluster.parent is None:
+                self._cluster(self.graph, cluster)
         for number, arrow in enumerate(scene.arrows):
             self._arrow(number, arrow)
         if legend:
@@ -48,6 +51,8 @@ class Writer:
     def _frame(self) -> dict[str, str]:
         direction = "LR" if sideways(self.scene) else "TB"
         frame = {"bgcolor": self.theme.paper, "rankdir": direction, "nodesep": ".3", "ranksep": ".5", "pad": ".3"}
+        if self.scene.groups:
+            frame |= {"ranksep": ".28"}
         if not self.roomy:
             frame |= {"nodesep": ".18", "ranksep": ".32"}
         if self.scene.size > 400:
@@ -158,11 +163,22 @@ class Writer:
         theme = self.theme
         rows = [f"<TR><TD><B>{font(group.title, 13, theme.ink)}</B></TD></TR>"]
         rows += [f"<TR><TD>{font(line, 9, theme.soft)}</TD></TR>" for line in group.lines]
-        inner = table(rows, "1", theme.group, theme.group_fill, padding=2)
+        inner = table(rows, "1", theme.group, theme.group_fill, padding=4)
         return (
-            f'<<TABLE BORDER="1" COLOR="{theme.group}" STYLE="ROUNDED" CELLBORDER="0" CELLSPACING="0" CELLPADDING="2" '
+            f'<<TABLE BORDER="1" COLOR="{theme.group}" STYLE="ROUNDED" CELLBORDER="0" CELLSPACING="0" CELLPADDING="3" '
             f'BGCOLOR="{theme.group_fill}"><TR><TD>{inner[1:-1]}</TD></TR></TABLE>>'
         )
+
+    def _cluster(self, graph: graphviz.Digraph, cluster: Cluster) -> None:
+        with graph.subgraph(name=f"cluster_{cluster.path}") as frame:
+            label = "<" + font(shorten(cluster.path), 11, self.theme.group) + ">"
+            frame.attr(label=label, labelloc="t", labeljust="l", style="rounded,dashed", color=self.theme.group)
+            frame.attr(id=f"c{self.scene.clusters.index(cluster)}", penwidth=".8", margin="10")
+            for key in cluster.keys:
+                frame.node(key)
+            for inner in self.scene.clusters:
+                if inner.parent == cluster.path:
+                    self._cluster(frame, inner)
 
     def _arrow(self, number: int, arrow: Arrow) -> None:
         theme, flow = self.theme, self.scene.flow

@@ -6,12 +6,13 @@ import os
 import re
 import struct
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from gradlab.drawing import dot, layout, outline, scene, svg
+from gradlab.drawing import fold as folding
 from gradlab.drawing.themes import theme_named
 from gradlab.graphs.naming import caller_names
 from gradlab.graphs.reading import read
@@ -64,6 +65,7 @@ class Drawing:
         theme: str = "auto",
         marks: Mapping[str, str] | None = None,
         flow: scene.Flow | None = None,
+        opened: Iterable[str] = (),
     ):
         if values not in (True, False, "auto"):
             raise ValueError(f"values={values!r}: it is True, False or 'auto'")
@@ -71,7 +73,8 @@ class Drawing:
         self._colors = theme_named(theme)
         self._values = None if values == "auto" else bool(values)
         self._saved = saved
-        self.scene = scene.build(snapshot, marks, flow)
+        folding.check(fold)
+        self.scene = folding.fold(scene.build(snapshot, marks, flow), fold, opened)
 
     @cached_property
     def source(self) -> str:

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from gradlab.graphs.inputs import ORDERED
 from gradlab.graphs.records import Edge, NodeRecord, Snapshot, TensorRecord
 
+CROWDED = 60  # beyond so many nodes, constants without a name get no card
+
 
 @dataclass(slots=True)
 class Card:
@@ -41,6 +43,15 @@ class Group:
 
 
 @dataclass(slots=True)
+class Cluster:
+    """An opened module: a frame around what is in it."""
+
+    path: str
+    parent: str | None
+    keys: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
 class Arrow:
     tail: str
     head: str
@@ -68,6 +79,7 @@ class Scene:
     ops: list[Op] = field(default_factory=list)
     groups: list[Group] = field(default_factory=list)
     arrows: list[Arrow] = field(default_factory=list)
+    clusters: list[Cluster] = field(default_factory=list)
     flow: Flow | None = None
     notes: list[str] = field(default_factory=list)
 
@@ -80,7 +92,13 @@ def build(snapshot: Snapshot, marks: Mapping[str, str] | None = None, flow: Flow
     """The scene of a whole graph, nothing folded. `marks` puts a remark on "t3" (a tensor) or "n5" (a node)."""
     marks = marks or {}
     scene = Scene(snapshot, flow=flow, notes=list(snapshot.notes))
+    crowded = len(snapshot.nodes) > CROWDED
+    left_out = {
+        f"t{t.id}" for t in snapshot.tensors if crowded and not (t.name or t.requires_grad or t.id in snapshot.roots)
+    }
     for tensor in snapshot.tensors:
+        if f"t{tensor.id}" in left_out:
+            continue
         scene.cards.append(Card(f"t{tensor.id}", tensor, kind_of(tensor, snapshot), marks.get(f"t{tensor.id}")))
     for node in snapshot.nodes:
         if node.tensor is None:
@@ -94,7 +112,7 @@ def build(snapshot: Snapshot, marks: Mapping[str, str] | None = None, flow: Flow
         arrow = _arrow(snapshot, edge, between)
         if arrow is not None and counts[edge.source] < 2:
             arrow.input = None
-        if arrow is not None:
+        if arrow is not None and arrow.head not in left_out:
             scene.arrows.append(arrow)
     return scene
 
@@ -122,4 +140,3 @@ def kind_of(tensor: TensorRecord, snapshot: Snapshot) -> str:
             return "constant"
         return "parameter" if tensor.is_parameter else "leaf"
     return "output" if tensor.id in snapshot.roots else "inner"
-
