@@ -12,6 +12,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from gradlab.drawing import numbers
 from gradlab.drawing.scene import Arrow, Cluster, Group, Scene
 from gradlab.graphs.records import FREED, HELD, NEVER, NodeRecord, Snapshot
@@ -61,6 +63,7 @@ class Unit:
     times: int = 1  # so many equal siblings in one
     last: Path = ()
     rest: bool = False  # what is left of equal siblings whose first is open
+    pattern: bool = False  # operations, not a module
     signature: tuple[Any, ...] = ()  # equal for blocks that are built alike
 
     @property
@@ -237,12 +240,15 @@ def _stretches(scene: Scene, units: list[Unit]) -> list[Unit]:
             rest += period
             continue
         pattern = " → ".join(reversed(ops[start : start + min(period, 4)])) + (" → …" if period > 4 else "")
-        found.append(Unit((pattern,), loose[start : start + period * times], [], times, (pattern,)))
+        shown = period if times > 2 and period <= FEW else 0  # the first time through is drawn in full
+        inside = loose[start + shown : start + period * times]
+        found.append(Unit((f"{pattern}  ×{times - bool(shown):,}",), inside, pattern=True))
+        rest += shown
     if rest + len(found) <= MANY:
         return found
     size = math.ceil(len(loose) / GOAL)
     chunks = [loose[start : start + size] for start in range(0, len(loose), size)]
-    return [Unit((f"operations {chunk[0]} to {chunk[-1]}",), chunk) for chunk in chunks]
+    return [Unit((f"operations {chunk[0]} to {chunk[-1]}",), chunk, pattern=True) for chunk in chunks]
 
 
 def repeats(items: Sequence[str]) -> list[tuple[int, int, int]]:
@@ -252,13 +258,13 @@ def repeats(items: Sequence[str]) -> list[tuple[int, int, int]]:
     [(0, 1, 1), (1, 2, 3), (7, 1, 1)]
     """
     codes = {item: i for i, item in enumerate(dict.fromkeys(items))}
-    word = [codes[item] for item in items]
-    best = _longest_runs(word)
+    word = np.array([codes[item] for item in items])
+    periods, lengths = _longest_runs(word)
     cut: list[tuple[int, int, int]] = []
     start = 0
     while start < len(word):
-        period, length = best[start]
-        times = length // period if period else 0
+        period = int(periods[start])
+        times = int(lengths[start]) // period if period else 0
         if times >= 2 and period * times >= 4:
             cut.append((start, period, times))
             start += period * times
@@ -268,17 +274,18 @@ def repeats(items: Sequence[str]) -> list[tuple[int, int, int]]:
     return cut
 
 
-def _longest_runs(word: list[int]) -> list[tuple[int, int]]:
-    """For each place the (period, length) of the longest periodic stretch that begins there, short periods first."""
+def _longest_runs(word: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """For each place the period and length of the longest periodic stretch that begins there, short periods first."""
     size = len(word)
-    best = [(0, 0)] * size
+    periods, lengths = np.zeros(size, int), np.zeros(size, int)
     for period in range(1, min(LONGEST_PERIOD, size // 2) + 1):
-        equal = 0
-        for place in range(size - period - 1, -1, -1):
-            equal = equal + 1 if word[place] == word[place + period] else 0
-            if equal >= period and equal + period > best[place][1] + best[place][0]:
-                best[place] = (period, equal + period)
-    return best
+        places = np.arange(size - period)
+        differs = np.where(word[:-period] == word[period:], size - period, places)
+        equal = np.minimum.accumulate(differs[::-1])[::-1] - places
+        better = (equal >= period) & (equal + period > lengths[:-period] + periods[:-period])
+        periods[:-period][better] = period
+        lengths[:-period][better] = equal[better] + period
+    return periods, lengths
 
 
 def _replace(scene: Scene, units: list[Unit]) -> Scene:
@@ -289,7 +296,8 @@ def _replace(scene: Scene, units: list[Unit]) -> Scene:
         key = f"g{number}"
         group_of |= dict.fromkeys(unit.nodes, key)
         groups.append(Group(key, unit.title, _lines(snapshot, unit), ".".join(unit.path), list(unit.nodes)))
-    moved = {f"n{node}": key for node, key in group_of.items()} | _absorbed(scene, group_of)
+    modules = {group.key for group, unit in zip(groups, units, strict=True) if not unit.pattern}
+    moved = {f"n{node}": key for node, key in group_of.items()} | _absorbed(scene, group_of, modules)
     folded = Scene(snapshot, flow=scene.flow, notes=list(scene.notes), groups=groups)
     folded.cards = [card for card in scene.cards if card.key not in moved]
     folded.ops = [op for op in scene.ops if op.key not in moved]
@@ -332,7 +340,7 @@ def _home(path: Path, frames: list[Unit]) -> str | None:
     return ".".join(homes[-1]) if homes else None
 
 
-def _absorbed(scene: Scene, group_of: dict[int, str]) -> dict[str, str]:
+def _absorbed(scene: Scene, group_of: dict[int, str], modules: set[str]) -> dict[str, str]:
     """Parameters and constants that only one group uses go into it."""
     users: dict[str, set[str]] = {}
     for arrow in scene.arrows:
@@ -342,7 +350,7 @@ def _absorbed(scene: Scene, group_of: dict[int, str]) -> dict[str, str]:
     for card in scene.cards:
         homes = users.get(card.key, set())
         inside = card.kind in ("parameter", "constant", "leaf") and card.tensor.id not in scene.snapshot.roots
-        if inside and not card.note and len(homes) == 1 and (home := next(iter(homes))).startswith("g"):
+        if inside and not card.note and len(homes) == 1 and (home := next(iter(homes))) in modules:
             absorbed[card.key] = home
     return absorbed
 
@@ -367,4 +375,5 @@ def saved_line(nodes: Iterable[NodeRecord]) -> list[str]:
 def _parameters(snapshot: Snapshot, nodes: set[int]) -> int:
     ends = {edge.target for edge in snapshot.edges if edge.source in nodes and edge.target is not None}
     leaves = {snapshot.nodes[end].tensor for end in ends}
-    return sum(math.prod(snapshot.tensors[leaf].shape) for leaf in leaves if leaf is not None)
+    tensors = [snapshot.tensors[leaf] for leaf in leaves if leaf is not None]
+    return sum(math.prod(tensor.shape) for tensor in tensors if tensor.is_parameter)

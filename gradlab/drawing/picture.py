@@ -14,6 +14,7 @@ from typing import Any
 from gradlab.drawing import dot, layout, outline, scene, svg
 from gradlab.drawing import fold as folding
 from gradlab.drawing.themes import theme_named
+from gradlab.graphs import collector
 from gradlab.graphs.naming import caller_names
 from gradlab.graphs.reading import read
 from gradlab.graphs.records import Snapshot
@@ -74,7 +75,8 @@ class Drawing:
         self._values = None if values == "auto" else bool(values)
         self._saved = saved
         folding.check(fold)
-        self.scene = folding.fold(scene.build(snapshot, marks, flow), fold, opened)
+        with collector.paused():
+            self.scene = folding.fold(scene.build(snapshot, marks, flow), fold, opened)
 
     @cached_property
     def source(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import sys
 from collections.abc import Iterable
@@ -134,6 +135,7 @@ def engines() -> list[Engine]:
     return list(_engines.values())
 
 
+@functools.cache
 def plain_dtype(dtype: Any) -> str:
     return str(dtype).rpartition(".")[2]
 

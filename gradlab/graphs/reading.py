@@ -8,12 +8,14 @@ never keeps a SavedTensor.
 from __future__ import annotations
 
 import contextlib
+import functools
 import heapq
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from gradlab.graphs import collector
 from gradlab.graphs.engines import Engine, engine_of, is_tensor
 from gradlab.graphs.inputs import input_names
 from gradlab.graphs.naming import caller_names, flatten, name_map
@@ -67,7 +69,8 @@ class Reader:
         for name, tensor in named:
             self._tensor(tensor, name, given=True)
         self._leaves()
-        self._nodes()
+        with collector.paused():
+            self._nodes()
 
     def _tensor(self, tensor: Any, name: str | None = None, given: bool = False) -> TensorRecord:
         key = id(tensor)
@@ -145,6 +148,7 @@ def _by_input(op: str) -> Callable[[Slot], int]:
     return lambda slot: places.get(slot.name, len(places))
 
 
+@functools.cache
 def operation(name: str) -> str:
     """An operation's plain name.
 
