@@ -1,0 +1,1 @@
+"""The autograder: submissions are probed in a sandbox and judged outside it."""
