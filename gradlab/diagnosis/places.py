@@ -1,0 +1,95 @@
+"""Where in the user's program something happened: file and line, or notebook cell and line."""
+
+from __future__ import annotations
+
+import linecache
+import os
+import sys
+from types import FrameType
+
+Place = tuple[str, int]
+
+_HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_LOOKERS = tuple(_HERE + room + os.sep for room in ("diagnosis", "graphs", "drawing", "widget")) + (_HERE + "comparing.py",)
+
+USER, LIBRARY, OPTIMIZER, LOOKER = "user", "library", "optimizer", "looker"
+_kinds: dict[str, str] = {}
+
+
+def kind_of(filename: str) -> str:
+    """Whose code a file is: the user's, a library's, an optimizer's, or ours while it looks at tensors."""
+    kind = _kinds.get(filename)
+    if kind is None:
+        kind = _kinds[filename] = _classify(filename)
+    return kind
+
+
+def _classify(filename: str) -> str:
+    torch = sys.modules.get("torch")
+    roots = [_HERE] + [os.path.dirname(os.path.abspath(torch.__file__)) + os.sep] * (torch is not None)
+    if filename.startswith(_LOOKERS):
+        return LOOKER
+    for root in roots:
+        if filename.startswith(root):
+            return OPTIMIZER if filename.startswith(root + "optim" + os.sep) else LIBRARY
+    if filename.startswith("<frozen") or os.path.basename(filename) in ("contextlib.py", "functools.py"):
+        return LIBRARY
+    return USER
+
+
+def user_frame(frame: FrameType | None) -> tuple[FrameType | None, str]:
+    """The nearest frame of the user's code, and the most telling kind of what lies between."""
+    between = LIBRARY
+    while frame is not None:
+        kind = kind_of(frame.f_code.co_filename)
+        if kind == USER:
+            return frame, between
+        if kind != LIBRARY and between == LIBRARY:
+            between = kind
+        frame = frame.f_back
+    return None, between
+
+
+def place_of(frame: FrameType | None) -> Place | None:
+    """File and line of a frame."""
+    return None if frame is None else (frame.f_code.co_filename, frame.f_lineno)
+
+
+def stack_of(frame: FrameType | None, depth: int = 12) -> list[Place]:
+    """The user's places from a frame outwards."""
+    places: list[Place] = []
+    while frame is not None and len(places) < depth:
+        if kind_of(frame.f_code.co_filename) == USER:
+            places.append((frame.f_code.co_filename, frame.f_lineno))
+        frame = frame.f_back
+    return places
+
+
+def shown(place: Place | None) -> str:
+    """A place for people.
+
+    >>> shown(("/home/ada/train.py", 12))
+    'train.py line 12'
+    """
+    if place is None:
+        return "an unknown line"
+    return f"{label(place[0])} line {place[1]}"
+
+
+def label(filename: str) -> str:
+    """A file's base name, or the cell's number for code of a notebook."""
+    return cell_name(filename) or os.path.basename(filename) or filename
+
+
+def cell_name(filename: str) -> str | None:
+    """`In[3]` for a notebook cell's file name, else None."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    naming = getattr(getattr(shell, "compile", None), "format_code_name", None)
+    named = naming(filename) if naming is not None else None
+    return named[1] if named else None
+
+
+def code_at(place: Place | None) -> str:
+    """The source line, stripped; empty when the source is not to be had."""
+    return linecache.getline(*place).strip() if place else ""

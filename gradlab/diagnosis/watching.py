@@ -1,0 +1,344 @@
+"""watch(): follow every call that touches a tensor, and answer from what was seen."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import threading
+from types import FrameType
+from typing import Any
+
+from gradlab.diagnosis.hunting import Hunter
+from gradlab.diagnosis.ledger import EXITS, MAKERS, Finding, Ledger
+from gradlab.diagnosis.places import LOOKER, OPTIMIZER, place_of, shown, user_frame
+from gradlab.diagnosis.probes import Probe, probe_named
+from gradlab.graphs.records import Log
+
+_QUIET_GETS = frozenset(("grad", "_grad"))
+
+
+class Follower:
+    """Turns the calls of one engine into ledger entries. Looking is switched off while the ledger itself works."""
+
+    def __init__(self, probe: Probe, nan: bool):
+        self.probe = probe
+        self.ledger: Ledger = Hunter(probe) if nan else Ledger(probe)
+        self.nan = nan
+        self.keep_loss = False  # the command line wants the last loss after the script has ended
+        self.last_loss: Any = None
+        self.trouble: str | None = None
+        self._busy = False
+
+    def after(self, name: str, args: tuple, kwargs: dict, result: Any, frame: FrameType) -> None:
+        """A call that has returned. Never raises: a fault of watch must not stop the program it watches."""
+        if self._busy:
+            return
+        self._busy = True
+        try:
+            self._after(name, args, kwargs, result, frame)
+        except Exception as error:
+            self.trouble = self.trouble or f"watch could not follow {name}: {type(error).__name__}: {error}"
+        finally:
+            self._busy = False
+
+    def _after(self, name: str, args: tuple, kwargs: dict, result: Any, frame: FrameType) -> None:
+        ledger = self.ledger
+        if name in EXITS:
+            if self._is_tensor(args[0]) and not self._is_tensor(result):
+                ledger.exit(name, args[0], result, frame)
+        elif name == "grad=":
+            ledger.mark("grad=", args[0], frame, none=args[1] is None)
+        elif name in ("requires_grad=", "requires_grad_"):
+            flag = args[1] if len(args) > 1 else kwargs.get("requires_grad", True)
+            ledger.mark("requires_grad=", args[0], frame, flag=bool(flag))
+        elif name == "data=":
+            ledger.mark("data=", args[0], frame)
+        elif name in _QUIET_GETS:
+            ledger.grad_read(args[0], result, frame)
+        elif name == "switch":
+            self._switch(args[0], frame)
+        else:
+            self._call(name, args, kwargs, result, frame)
+
+    def _switch(self, on: bool, frame: FrameType) -> None:
+        user, between = user_frame(frame)
+        if not on and between not in (LOOKER, OPTIMIZER):
+            self.ledger.switch = place_of(user)
+
+    def _call(self, name: str, args: tuple, kwargs: dict, result: Any, frame: FrameType) -> None:
+        outputs = self._tensors((result,))
+        inputs = self._tensors(args)
+        if kwargs:
+            inputs += self._tensors(tuple(kwargs.values()))
+        if name in ("__setitem__", "_foreach_zero_") or (result is None and name.endswith("_") and inputs):
+            outputs = self._tensors(args[:1])
+        if outputs:
+            numbers = _numbers(args) + _numbers(tuple(kwargs.values())) if name in MAKERS or inputs else []
+            self.ledger.call(name, inputs, outputs, frame, numbers)
+
+    def _is_tensor(self, thing: Any) -> bool:
+        return isinstance(thing, self.probe.tensor_type)
+
+    def _tensors(self, things: tuple, depth: int = 3) -> list[Any]:
+        found = []
+        for thing in things:
+            if isinstance(thing, self.probe.tensor_type):
+                found.append(thing)
+            elif depth and isinstance(thing, (tuple, list)):
+                found += self._tensors(tuple(thing), depth - 1)
+            elif depth and isinstance(thing, dict):
+                found += self._tensors(tuple(thing.values()), depth - 1)
+        return found
+
+    # -- backward --------------------------------------------------------------------------------
+
+    def before_backward(self, kind: str, roots: Any, inputs: Any, frame: FrameType, keeps: bool = False) -> Any:
+        """Write down who will be reached, and watch custom Functions while it runs. Returns what after_backward takes."""
+        if self._busy:
+            return None
+        self._busy = True
+        try:
+            roots = self._tensors((roots,))
+            if self.keep_loss and kind == "backward" and roots:
+                self.last_loss = roots[0]
+            return _Run(self.ledger, kind, roots, None if inputs is None else self._tensors((inputs,)), frame, keeps)
+        except Exception as error:
+            self.trouble = self.trouble or f"watch could not follow a backward: {type(error).__name__}: {error}"
+        finally:
+            self._busy = False
+        return None
+
+    def after_backward(self, run: Any, failed: bool) -> None:
+        if run is not None:
+            run.finish(failed)
+
+
+class _Run:
+    """One backward: the walk before it, hooks on custom Functions (all nodes under nan=True) while it lasts."""
+
+    def __init__(self, ledger: Ledger, kind: str, roots: list, inputs: list | None, frame: FrameType, keeps: bool):
+        self.ledger, self.handles, self.none, self.custom, self.keeps = ledger, [], [], [], keeps
+        user, between = user_frame(frame)
+        self.event = None
+        if between == LOOKER:
+            return
+        reached, self.sequences = [], []
+        stack = [root.grad_fn for root in roots if root.grad_fn is not None]
+        met = set(stack)
+        for root in roots:
+            known = ledger.seen(root, user)
+            if root.grad_fn is None and root.requires_grad:
+                reached.append(known.number)
+        while stack:
+            node = stack.pop()
+            leaf = getattr(node, "variable", None)
+            if leaf is not None:
+                reached.append(ledger.seen(leaf, user).number)
+                continue
+            self.sequences.append(ledger.probe.sequence(node))
+            if isinstance(ledger, Hunter):
+                self.handles.append(node.register_hook(ledger.backward_check(node.name(), self.sequences[-1])))
+            forward = getattr(node, "_forward_cls", None)
+            if forward is not None:
+                self.custom.append((self.sequences[-1], forward.__name__))
+                self.handles.append(node.register_hook(self._none_check(forward, self.sequences[-1], node)))
+            for target, _ in node.next_functions:
+                if target is not None and target not in met:
+                    met.add(target)
+                    stack.append(target)
+        self.event = ledger.write(
+            "backward", place_of(user), [ledger.seen(root, user).number for root in roots], [], kind=kind, reached=reached,
+            only=None if inputs is None else [ledger.seen(tensor, user).number for tensor in inputs], none=self.none, custom=self.custom,
+        )  # fmt: skip
+
+    def _none_check(self, forward: type, sequence: int, node: Any) -> Any:
+        wanted = [target is not None for target, _ in node.next_functions]
+
+        def check(grad_inputs: tuple, grad_outputs: tuple) -> None:
+            for place, grad in enumerate(grad_inputs):
+                if grad is None and place < len(wanted) and wanted[place] and any(g is not None for g in grad_outputs):
+                    self.none.append({"node": sequence, "input": place, "function": forward.__name__,
+                                      "where": _return_line(forward, place)})  # fmt: skip
+
+        return check
+
+    def finish(self, failed: bool) -> None:
+        for handle in self.handles:
+            handle.remove()
+        if self.event is not None:
+            self.event.details["failed"] = failed
+            if isinstance(self.ledger, Hunter) and not self.keeps and not failed:
+                self.ledger.freed(self.sequences)
+
+
+def _return_line(forward: type, place: int) -> tuple[str, int] | None:
+    """The return statement of a Function's backward that gives None for an input, or its first line."""
+    import ast
+    import textwrap
+
+    try:
+        lines, first = inspect.getsourcelines(forward.backward)  # type: ignore[attr-defined]
+        file = inspect.getsourcefile(forward.backward)  # type: ignore[attr-defined]
+        tree = ast.parse(textwrap.dedent("".join(lines)))
+    except (OSError, TypeError, SyntaxError):
+        return None
+    found = None
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Return):
+            parts = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
+            part = parts[place] if place < len(parts) else None
+            if part is None or (isinstance(part, ast.Constant) and part.value is None):
+                found = node.lineno
+    return (file or "", first + (found or 1) - 1)
+
+
+def _numbers(things: tuple, depth: int = 2) -> list[float]:
+    found: list[float] = []
+    for thing in things:
+        if isinstance(thing, float):
+            found.append(thing)
+        elif depth and isinstance(thing, (tuple, list)) and len(thing) <= 64:
+            found += _numbers(tuple(thing), depth - 1)
+    return found
+
+
+def _torch_mode(follower: Follower) -> Any:
+    """A TorchFunctionMode that reports to a follower."""
+    from torch.overrides import TorchFunctionMode
+
+    class Watching(TorchFunctionMode):
+        def __torch_function__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+            kwargs = kwargs or {}
+            name = _torch_name(func)
+            if name is None:
+                return func(*args, **kwargs)
+            if name in ("backward", "autograd.grad"):
+                return _torch_backward(follower, name, func, args, kwargs, sys._getframe(1))
+            result = func(*args, **kwargs)
+            follower.after(name, args, kwargs, result, sys._getframe(1))
+            return result
+
+    return Watching()
+
+
+_ATTRIBUTES = {"data": "data", "grad": "grad", "T": "T", "mT": "mT", "H": "H", "mH": "mH", "real": "real", "imag": "imag"}
+_ASSIGNED = {"data": "data=", "grad": "grad=", "requires_grad": "requires_grad="}
+_UNTOLD = frozenset(("__repr__", "__format__", "__len__", "__bool__", "size", "dim", "stride", "numel", "is_floating_point",
+                     "is_complex", "retain_grad", "register_hook", "_record_function_exit", "__hash__", "element_size",
+                     "get_device", "is_contiguous", "data_ptr", "storage_offset", "untyped_storage"))  # fmt: skip
+
+
+def _torch_name(func: Any) -> str | None:
+    """The plain name of an intercepted call; None when there is nothing to note."""
+    name = getattr(func, "__name__", None)
+    if name == "__get__":
+        return _ATTRIBUTES.get(func.__self__.__name__)
+    if name in ("__set__", "__delete__"):
+        return _ASSIGNED.get(func.__self__.__name__)
+    if name == "_set_grad_enabled":
+        return "switch"
+    if name == "grad":
+        return "autograd.grad"
+    return None if name is None or name in _UNTOLD else name
+
+
+def _torch_backward(follower: Follower, name: str, func: Any, args: tuple, kwargs: dict, frame: FrameType) -> Any:
+    bound: dict[str, Any] = {}
+    try:
+        bound = inspect.signature(func).bind(*args, **kwargs).arguments
+    except (TypeError, ValueError):
+        pass
+    roots = bound.get("self", bound.get("tensors", bound.get("outputs", args[:1])))
+    keeps = bool(bound.get("retain_graph")) or bool(bound.get("create_graph"))
+    kind = "grad" if name == "autograd.grad" else "backward"
+    run = follower.before_backward(kind, roots, bound.get("inputs"), frame, keeps)
+    failed = True
+    try:
+        result = func(*args, **kwargs)
+        failed = False
+        return result
+    finally:
+        follower.after_backward(run, failed)
+
+
+class watch:
+    """Follow every call that touches a tensor, and say where a gradient was lost.
+
+    `with gradlab.watch() as w:` around the forward and the backward; then `w.why(x, loss)` answers with file and line (in
+    a notebook: cell and line). torch and gradlab tensors are followed. Nothing is kept alive: tensors are known by weak
+    reference, and the newest 50,000 calls are remembered.
+
+    With `nan=True` it also says where a NaN or an infinity was born (forward value or backward node) and which in-place
+    edit will break a later backward; see `w.findings`. That reads every result and costs accordingly.
+
+    What it cannot see: other threads; `Variable(x)`, `nn.Parameter(x)` and `torch.Tensor([...])` themselves (they are
+    recognised by shared memory, or by the names in the source); `Function.apply` (its result is connected through the
+    graph); what a custom backward, a hook or a checkpoint's second forward computes; the switch of `inference_mode` (its
+    results are recognised); compiled or scripted code.
+
+    A watch is entered once, and left in the thread that entered it; watches may be nested.
+
+    >>> import gradlab
+    >>> x = gradlab.tensor([1.0, 2.0], requires_grad=True)
+    >>> with gradlab.watch() as w:
+    ...     loss = (x * 2).detach().sum()
+    >>> w.why(x, loss).cause
+    'detached'
+    """
+
+    def __init__(self, nan: bool = False):
+        self.nan = nan
+        self._followers: dict[str, Follower] = {}
+        self._closers: list[Any] = []
+        self._thread: int | None = None
+
+    def __enter__(self) -> watch:
+        if self._thread is not None:
+            raise RuntimeError("this watch was entered before: each `with gradlab.watch() as w:` needs a new one")
+        self._thread = threading.get_ident()
+        if "torch" in sys.modules:
+            self._follow_torch()
+        self._follow_gradlab()
+        return self
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        if threading.get_ident() != self._thread:
+            raise RuntimeError("a watch must be left in the thread that entered it: it follows that thread only")
+        while self._closers:
+            self._closers.pop()(kind, error, trace)
+
+    def _follow_torch(self) -> None:
+        follower = self._followers["torch"] = Follower(probe_named("torch"), self.nan)
+        mode = _torch_mode(follower)
+        mode.__enter__()
+        self._closers.append(mode.__exit__)
+
+    def _follow_gradlab(self) -> None:
+        """Joined by the engine's observer."""
+
+    @property
+    def log(self) -> Log:
+        """What was seen, as plain data (of the engine that was used, torch first)."""
+        used = [f for f in self._followers.values() if f.ledger.count]
+        return used[0].ledger.log() if used else Log(next(iter(self._followers), "gradlab"))
+
+    @property
+    def findings(self) -> list[Finding]:
+        """What `nan=True` noticed: births of NaN and infinities, and edits that will break a backward."""
+        return [finding for follower in self._followers.values() for finding in follower.ledger.findings]
+
+    def why(self, x: Any, loss: Any = None) -> Any:
+        """As `gradlab.why`, with the exact place where the gradient was lost.
+
+        Without `loss` it speaks of the last backward that was watched.
+        """
+        from gradlab.diagnosis.asking import ask
+
+        return ask(x, loss, self._followers, sys._getframe(1))
+
+    def __repr__(self) -> str:
+        calls = sum(follower.ledger.count for follower in self._followers.values())
+        lines = [f"watch: {calls} events seen"]
+        lines += [f"  {shown(finding.where)}: {finding.text}" for finding in self.findings]
+        lines += [f"  {follower.trouble}" for follower in self._followers.values() if follower.trouble]
+        return "\n".join(lines)
