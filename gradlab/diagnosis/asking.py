@@ -94,6 +94,8 @@ class _Questions:
         engine = engine_of([*asked.values(), *[tensor for _, tensor in losses]])
         self.probe: Probe = probe_named(engine.name)
         self.follower = followers.get(engine.name)
+        # before the reading, which holds every tensor: a lost leaf is told by nobody holding it
+        self.facts = {name: read_facts(tensor, self.probe, name) for name, tensor in asked.items()}
         self.reader: Reader | None = None
         if losses:
             named = {name or "this tensor": tensor for name, tensor in asked.items()}
@@ -130,6 +132,6 @@ class _Questions:
         graph = None
         if self.reader is not None:
             graph = Graph(self.reader.snapshot, self.reader.place[id(tensor)], self.loss_name)
-        return judge(read_facts(tensor, self.probe, name), graph)
+        return judge(self.facts[name], graph)
 
 

@@ -53,7 +53,6 @@ def read(tensor: Any, probe: Probe, name: str | None) -> Facts:
     leaf = tensor.is_leaf
     retains = not leaf and bool(tensor.retains_grad)
     grad = tensor.grad if leaf or retains else None  # reading .grad of another inner tensor warns
-    base = getattr(tensor, "_base", None)
     return Facts(
         name=name,
         shape=tuple(tensor.shape),
@@ -63,11 +62,16 @@ def read(tensor: Any, probe: Probe, name: str | None) -> Facts:
         retains_grad=retains,
         differentiable=probe.is_differentiable(tensor),
         inference=tensor.is_inference(),
-        has_base=leaf and tensor.requires_grad and base is not None and base.requires_grad,
+        has_base=leaf and tensor.requires_grad and _has_tracked_base(tensor),
         grad=None if grad is None else _grad_state(grad, probe),
         node=None if tensor.grad_fn is None else tensor.grad_fn.name().rpartition("::")[2],
         lost_leaf=None if leaf or retains else lost_leaf(tensor, probe),
     )
+
+
+def _has_tracked_base(tensor: Any) -> bool:
+    base = getattr(tensor, "_base", None)
+    return base is not None and base.requires_grad
 
 
 def _grad_state(grad: Any, probe: Probe) -> str:

@@ -56,6 +56,12 @@ def rebinds(place: Place) -> str | None:
     return None
 
 
+def assigned(place: Place) -> set[str]:
+    """The names that the statement at a place assigns to."""
+    statement = statement_at(place)
+    return _written(statement) if statement is not None else set()
+
+
 def names_in(node: ast.AST) -> set[str]:
     """Names and dotted names in a piece of code: `self.w` counts as one name."""
     found = set()

@@ -12,12 +12,12 @@ from typing import Any
 
 from gradlab.diagnosis.places import LOOKER, OPTIMIZER, Place, code_at, place_of, stack_of, user_frame
 from gradlab.diagnosis.probes import Probe
-from gradlab.graphs.naming import module_names
 from gradlab.graphs.records import Event, Log
 
 LIMIT = 50_000  # events kept; older ones are forgotten
 EXITS = frozenset(("item", "tolist", "numpy", "__array__", "__float__", "__int__", "__complex__", "__index__"))
 MAKERS = frozenset(("tensor", "as_tensor", "asarray", "from_numpy", "new_tensor", "full", "full_like", "new_full", "scalar_tensor"))
+ZEROING = frozenset(("zero_", "_foreach_zero_"))
 
 
 @dataclass(slots=True)
@@ -130,7 +130,7 @@ class Ledger:
         user, between = user_frame(frame)
         if between == LOOKER:
             return
-        if between == OPTIMIZER:
+        if between == OPTIMIZER and name not in ZEROING:
             self._written(name, outputs, place_of(user))
             return
         place = place_of(user)
@@ -164,7 +164,7 @@ class Ledger:
             details["stack"] = stack_of(user)
         if live:
             details["nodes"] = self._span(live)
-        if name in ("zero_", "_foreach_zero_"):
+        if name in ZEROING:
             details["grad_of"] = [self._grad_of[k.number] for k in taken if k.number in self._grad_of]
         self.write(name, place, [k.number for k in taken], given, **details)
         self._written(name, outputs, place)
@@ -289,8 +289,8 @@ def name_in(tensor: Any, frame: FrameType | None, depth: int = 4) -> str | None:
         for scope in scopes:
             for name, value in list(scope.items()):
                 if hasattr(value, "named_parameters") and not isinstance(value, type) and not name.startswith("_"):
-                    inner = module_names(value).get(id(tensor))
-                    if inner:
+                    inner = next((key for key, parameter in value.named_parameters() if parameter is tensor), None)
+                    if inner is not None:
                         return f"{name}.{inner}"
         frame, depth = frame.f_back, depth - 1
     return None

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from gradlab.diagnosis.facts import LostLeaf
-from gradlab.diagnosis.flow import parsed, rebinds, scope_of
+from gradlab.diagnosis.flow import assigned, parsed, rebinds, scope_of
 from gradlab.diagnosis.judging import Graph, straight_through
-from gradlab.diagnosis.ledger import EXITS, MAKERS, Ledger
+from gradlab.diagnosis.ledger import EXITS, MAKERS, Known, Ledger
 from gradlab.diagnosis.places import Place, code_at, shown
 from gradlab.diagnosis.report import Diagnosis
 from gradlab.diagnosis.tracing import Break, find_break, made_at, place, told, uses
@@ -219,14 +219,22 @@ class _Refinement:
         where = place(made)
         if self.found.cause == "non-leaf" and where is not None:
             name = rebinds(where)
-            leaves = [known for known in map(self.ledger.numbered, made.inputs) if known is not None and known.name == name]
-            if name is None or not leaves or leaves[0].node is not None:
+            leaves = [] if name is None else [leaf for leaf in map(self.ledger.numbered, made.inputs) if leaf and self._was_leaf(leaf, name)]
+            if name is None or not leaves:
                 return self._change(where=where)
             lost = LostLeaf(leaves[0].shape, ())
             return self._change(cause="rebound", where=where, explanation=f"{self.label} is the result of `{made.call}`, not the leaf: at"
                                 f" {shown(where)} the name `{name}` was given to a result computed from it. The gradient goes to the old leaf"
                                 f" of shape {lost.shape}.", remedy=_rebound(name, where))  # fmt: skip
         return self._change(where=where)
+
+    def _was_leaf(self, known: Known, name: str) -> bool:
+        """Whether a tensor is a leaf that the variable `name` held."""
+        if known.node is not None:
+            return False
+        made = made_at(self.events, known.number)
+        where = None if made is None or made.call == "first seen" else place(made)
+        return known.name == name or (where is not None and name in assigned(where))
 
     def _last(self, *calls: str, of: str = "inputs") -> Event | None:
         for event in reversed(self.events):
