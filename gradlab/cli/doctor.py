@@ -1,0 +1,151 @@
+"""``gradlab doctor``: what is installed, which layout engine and isolation level are in use, what to do about the rest."""
+
+import argparse
+import importlib.metadata
+import platform
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import gradlab
+
+CORE = "core"
+EXTRAS_SHOWN = (CORE, "lab")
+REMEDY_OF_EXTRA = {
+    CORE: f"{sys.executable} -m pip install --upgrade gradlab",
+    "lab": f'{sys.executable} -m pip install "gradlab[lab]" (in a clone: -e ".[lab]")',
+}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of the report. `remedy` is what to do when it is not well; `needed`: lessons do not work without it."""
+
+    title: str
+    text: str
+    well: bool = True
+    remedy: str = ""
+    needed: bool = False
+
+
+def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = subparsers.add_parser(
+        "doctor",
+        help="say what is installed and what to do about what is missing",
+        description="Say what is installed, which layout engine draws and how well the autograder can isolate "
+        "submissions. Exits with 1 when something that the lessons need is missing.",
+    )
+    parser.set_defaults(func=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    findings = list(examine())
+    width = max(len(finding.title) for finding in findings)
+    for finding in findings:
+        print(f"{'ok' if finding.well else '!!'}  {finding.title:<{width}}  {finding.text}")
+        if finding.remedy:
+            print(f"    {'':<{width}}  -> {finding.remedy}")
+    missing = [finding.title for finding in findings if finding.needed and not finding.well]
+    print()
+    if missing:
+        print(f"Not ready for the lessons: {', '.join(missing)}. See the lines marked !! above.")
+        return 1
+    print("Ready for the lessons: gradlab lab")
+    return 0
+
+
+def examine() -> Iterator[Finding]:
+    """Look at this installation, part by part."""
+    yield Finding("gradlab", f"{gradlab.__version__} in {Path(gradlab.__file__).parent}")
+    yield Finding("Python", f"{platform.python_version()} ({sys.executable})")
+    yield system()
+    for extra in EXTRAS_SHOWN:
+        yield from packages(extra)
+    yield lessons()
+    yield layout_engine()
+    yield isolation()
+
+
+def system() -> Finding:
+    tested = sys.platform == "linux"
+    remedy = "" if tested else "gradlab is tested on Linux; tell us what does not work here"
+    return Finding("System", f"{platform.system()} {platform.machine()}", tested, remedy)
+
+
+def packages(extra: str) -> Iterator[Finding]:
+    """The packages that gradlab's own metadata names for an extra, with the version found beside the range tested."""
+    for line in importlib.metadata.requires("gradlab") or ():
+        requirement, _, marker = (part.strip() for part in line.partition(";"))
+        wanted = re.search(r"extra\s*==\s*['\"]([\w-]+)['\"]", marker)
+        if (wanted[1] if wanted else CORE) == extra:
+            yield package(requirement, REMEDY_OF_EXTRA[extra])
+
+
+def package(requirement: str, remedy: str) -> Finding:
+    """One requirement such as "numpy>=2" against what is installed.
+
+    >>> package("a-package-that-nobody-has>=1", "pip install it").well
+    False
+    """
+    match = re.match(r"[\w.-]+", requirement)
+    name = match[0] if match else requirement
+    bounds = requirement[len(name) :].strip()
+    try:
+        found = importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return Finding(name, "not installed", False, remedy, needed=True)
+    if not within(found, bounds):
+        return Finding(name, f"{found}, tested with {bounds}", False, remedy, needed=False)
+    return Finding(name, found, needed=True)
+
+
+def within(version: str, bounds: str) -> bool:
+    """Whether a version satisfies bounds such as ">=4.2,<5"; True where the package `packaging` is not there to tell.
+
+    >>> within("4.6.1", ">=4.2,<5")
+    True
+    """
+    try:
+        from packaging.specifiers import SpecifierSet
+    except ImportError:
+        return True
+    return SpecifierSet(bounds).contains(version, prereleases=True)
+
+
+def lessons() -> Finding:
+    from gradlab.cli._lessons import LessonsError, lessons_folder
+
+    try:
+        folder = lessons_folder()
+    except LessonsError as error:
+        return Finding("Lessons", "none", False, str(error), needed=True)
+    return Finding("Lessons", f"{len(list(folder.glob('[0-9][0-9]_*.ipynb')))} in {folder}", needed=True)
+
+
+def layout_engine() -> Finding:
+    from gradlab.drawing.layout import LayoutError, find_engine
+
+    try:
+        engine = find_engine()
+        done = subprocess.run([engine.path, "-V"], capture_output=True, text=True, timeout=30)
+    except (LayoutError, OSError, subprocess.TimeoutExpired) as error:
+        return Finding("Layout engine", "none", False, str(error), needed=True)
+    version = (done.stderr or done.stdout).strip().removeprefix("dot - ")
+    remedy = "" if not engine.is_pure else "for PDF, and for PNG with CJK labels, install Graphviz (its program `dot`)"
+    return Finding("Layout engine", f"{engine.path} ({engine.found}): {version}", True, remedy, needed=True)
+
+
+def isolation() -> Finding:
+    """How well the autograder can shut a submission in here."""
+    from gradlab.grading.sandbox import isolation as find_level
+
+    level, reason = find_level()
+    text = {
+        "full": "full: bubblewrap, seccomp and resource limits",
+        "user": "user: another user and resource limits, no namespaces",
+        "process": "process: resource limits at most, no walls",
+    }[level]
+    return Finding("Isolation", text, level == "full", reason if level != "full" else "")
