@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import platform
 import struct
+from functools import lru_cache
 
 # name, number on x86-64, number on arm64 ("-": not there)
 _ALLOWED = """
@@ -80,6 +81,7 @@ def _numbers(table: str, machine: str) -> dict[str, int]:
     return {row[0]: int(row[column]) for row in rows if len(row) == 3 and row[column] != "-"}
 
 
+@lru_cache(4)
 def program(pid: int, machine: str | None = None) -> bytes:
     """The filter for the process `pid`, as an array of struct sock_filter.
 

@@ -27,7 +27,7 @@ THREADS = 64
 
 _NEW_USER, _NEW_PROCESSES, _NEW_MOUNTS = 0x10000000, 0x20000000, 0x00020000
 _READ_ONLY, _NO_SUID, _NO_DEVICES, _NO_EXEC = 1, 2, 4, 8
-_SET_DUMPABLE, _SET_KEEPCAPS, _CAPBSET_DROP, _CAP_DAC_READ_SEARCH = 4, 8, 24, 2
+_SET_DUMPABLE, _SET_KEEPCAPS, _CAP_DAC_READ_SEARCH = 4, 8, 2
 _CLONE = {"x86_64": 56, "aarch64": 220}
 
 libc = ctypes.CDLL(None, use_errno=True)
@@ -118,10 +118,7 @@ def _mount(place: str, flags: int, options: bytes) -> None:
 
 
 def drop_capabilities() -> None:
-    """Give up every capability, and the way to get one back."""
-    for capability in range(64):
-        if libc.prctl(_CAPBSET_DROP, capability, 0, 0, 0):
-            break  # beyond the last one that this kernel has, or no right to drop any
+    """Give up every capability. No program is ever started from here, so none comes back."""
     _set_capabilities(0)
 
 
@@ -132,12 +129,16 @@ def _set_capabilities(low: int) -> None:
         raise OSError(ctypes.get_errno(), "cannot drop the capabilities")
 
 
-def limit(memory_bytes: int) -> None:
-    """Limits of the process that a submission runs in; `memory_bytes` comes on top of what is mapped already."""
+def mapped_bytes() -> int:
+    """The address space that this process has mapped."""
     with open("/proc/self/statm", "rb") as file:
-        mapped = int(file.read().split()[0]) * resource.getpagesize()
+        return int(file.read().split()[0]) * resource.getpagesize()
+
+
+def limit(address_space: int) -> None:
+    """Limits of the process that a submission runs in; `address_space` in bytes, what the zygote maps included."""
     limits = {
-        resource.RLIMIT_AS: mapped + memory_bytes,
+        resource.RLIMIT_AS: address_space,
         resource.RLIMIT_FSIZE: SCRATCH_BYTES,
         resource.RLIMIT_NOFILE: OPEN_FILES,
         resource.RLIMIT_NPROC: THREADS,

@@ -33,6 +33,8 @@ def main(descriptor: int) -> None:
     if setup["uid"] is not None:
         walls.drop_root(setup["uid"], keep_reading=setup["level"] != "full")
     warm_up(setup["blocked"])
+    setup["address_space"] = walls.mapped_bytes() + setup["memory"]
+    seccomp.program(1)  # kept for the children, each of which is process 1 of its namespace
     children: set[int] = set()
     while True:
         message, descriptors, _, _ = socket.recv_fds(control, 4096, 1)
@@ -108,7 +110,7 @@ def _fork(setup: dict[str, Any], connection: int, control: socket.socket, scratc
 
 
 def _enclose(setup: dict[str, Any], scratch: str | None) -> None:
-    walls.limit(setup["memory"])
+    walls.limit(setup["address_space"])
     if scratch is None:
         walls.furnish()
     else:
