@@ -85,6 +85,24 @@ class Sheet:
         (Path(__file__).parent / f"{name}.svg").write_text(text, encoding="utf-8")
 
 
+def wrapper() -> None:
+    """Lesson 00: the wrapper of torch 0.3 beside today's tensor."""
+    sheet = Sheet(860, 230, "torch 0.3: a Variable wraps a Tensor; its pockets are data (the Tensor), grad and grad_fn. Today: one Tensor with data, grad and grad_fn.")
+    sheet.text(24, 34, "torch 0.3", 14, FAINT, bold=True)
+    sheet.box(24, 48, 380, 150, FAINT, dashed=True)
+    sheet.text(38, 72, "Variable (the wrapper)", 14, bold=True)
+    sheet.card(38, 90, 150, "Tensor", "in .data", [("numbers", "1 1 1")], LEAF)
+    sheet.box(206, 90, 184, 40, GRADIENT)
+    sheet.text(220, 115, ".grad", 13, mono=True)
+    sheet.box(206, 140, 184, 40, SAVED)
+    sheet.text(220, 165, ".grad_fn", 13, mono=True)
+    sheet.arrow(416, 122, 452, 122, INK)
+    sheet.text(434, 112, "2018", 11.5, FAINT, "middle")
+    sheet.text(464, 34, "since torch 0.4", 14, FAINT, bold=True)
+    sheet.card(464, 66, 360, "Tensor", "all in one", [(".data", "its own numbers"), (".grad", "None"), (".grad_fn", "None"), (".requires_grad", "True")], LEAF)
+    sheet.save("00-wrapper")
+
+
 def strip() -> None:
     """Lesson 01: three attributes of three tensors at three moments."""
     sheet = Sheet(
@@ -142,6 +160,27 @@ def decide() -> None:
     sheet.save("06-decide")
 
 
+def regimes() -> None:
+    """Lesson 04: .grad over five steps, never zeroed, zeroed each step, zeroed every second step."""
+    sheet = Sheet(860, 250, "x.grad over five steps. Never zeroed: 6, 12, 18, 24, 30. Zeroed every step: 6 each time. Zeroed every second step: 6, 12, 6, 12, 6.")
+    rows = (
+        ("never zeroed", (6, 12, 18, 24, 30), STOP, "grows: forgotten zero_grad()"),
+        ("zeroed every step", (6, 6, 6, 6, 6), OUTPUT, "the usual loop"),
+        ("zeroed every second step", (6, 12, 6, 12, 6), LEAF, "accumulation on purpose"),
+    )
+    for column, (name, heights, color, remark) in enumerate(rows):
+        left = 24 + 280 * column
+        sheet.text(left, 34, name, 14, color, bold=True)
+        for i, height in enumerate(heights):
+            sheet.box(left + 46 * i, 200 - 4.4 * height, 36, 4.4 * height, color)
+            sheet.text(left + 46 * i + 18, 193 - 4.4 * height, str(height), 12.5, INK, "middle")
+        sheet.arrow(left - 6, 201, left + 236, 201, FAINT, head=False)
+        sheet.text(left, 224, remark, 13, FAINT)
+    sheet.save("04-regimes")
+
+
 if __name__ == "__main__":
+    wrapper()
     strip()
+    regimes()
     decide()
