@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gradlab.engine import TensorBase, modes
-from gradlab.engine.views import check_fits, write
+from gradlab.operators._writing import check_fits, write
 
 
 def public(function: Callable, name: str | None = None) -> Callable:

@@ -47,9 +47,9 @@ _BY_NUMPY = {d.numpy: d for d in _ALL}
 _default = float32
 
 
-def of(array: Any) -> dtype:
-    """The dtype of a numpy array or numpy scalar."""
-    return _BY_NUMPY[array.dtype]
+def of(kind: np.dtype) -> dtype:
+    """The gradlab dtype of a numpy dtype that tensors can have."""
+    return _BY_NUMPY[kind]
 
 
 def to_numpy(kind: Any) -> np.dtype:
@@ -155,6 +155,30 @@ def result_dtype(operands: Any) -> np.dtype:
             result = kind
     assert result is not None, "result_dtype needs at least one operand"
     return result
+
+
+def promoted(operands: list, places: list[int], to_float: builtins.bool) -> list:
+    """The operands (arrays, numbers, lists of arrays) with those at ``places`` brought to their common result type.
+
+    to_float: bring integers and booleans to the default dtype too.
+    """
+    flat = [x for i in places for x in (operands[i] if isinstance(operands[i], list) else [operands[i]]) if _takes_part(x)]
+    kind = result_dtype(flat)
+    if to_float and kind.kind != "f":
+        kind = _default.numpy
+
+    def cast(x: Any) -> Any:
+        if isinstance(x, list):
+            return [cast(item) for item in x]
+        if isinstance(x, np.ndarray):
+            return x if x.dtype == kind else x.astype(kind)
+        return kind.type(x) if _takes_part(x) else x
+
+    return [cast(x) if i in places else x for i, x in enumerate(operands)]
+
+
+def _takes_part(x: Any) -> builtins.bool:
+    return isinstance(x, np.ndarray | np.generic | builtins.float | builtins.int | complex)
 
 
 def _number_dtype(x: Any) -> np.dtype:

@@ -5,7 +5,8 @@ from gradlab.autograd.anomaly import detect_anomaly, is_anomaly_check_nan_enable
 from gradlab.autograd.function import Function
 from gradlab.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
 from gradlab.autograd.variable import Variable
-from gradlab.engine import backward, enable_grad, grad, inference_mode, no_grad, set_grad_enabled
+from gradlab.autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
+from gradlab.autograd.backward import backward, grad
 
 __all__ = [
     "Function",

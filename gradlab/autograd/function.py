@@ -8,105 +8,87 @@ from typing import Any
 
 import numpy as np
 
-from gradlab.engine import saved
-from gradlab.engine.modes import EXTRAS, modes
-from gradlab.engine.node import FREED, Node, freed, numbers
-from gradlab.engine.tensor import TensorBase, make, new, notify
-from gradlab.engine.views import View, bump, check_inplace, rebase
+from gradlab import errors
+from gradlab.engine.modes import EXTRAS, modes, notify
+from gradlab.engine.node import Node, numbers
+from gradlab.engine.saved import FREED, SavedTensor, SavingNode, recorded, save_input, save_result
+from gradlab.engine.tensor import TensorBase, make, new
+from gradlab.operators._views import View, check_writable, count_write, rebase
 
 
-class FunctionNode(Node):
+class FunctionNode(SavingNode):
     """The node of a Function, which is also the ``ctx`` that forward and backward share."""
 
-    __slots__ = ("__dict__", "_slots", "outputs")
-    function: type[Function]
+    __slots__ = ("__dict__", "outputs")
+    _forward_cls: type[Function]
     undefined_too = True
 
     def save_for_backward(self, *tensors: Any) -> None:
-        """Keep inputs or outputs for backward, where ``ctx.saved_tensors`` gives them back, checked for in-place edits."""
-        self._to_save = tensors
+        """Keep inputs or outputs for backward: ``ctx.saved_tensors`` gives them back, checked for in-place edits."""
+        self.to_save = tensors
 
     def mark_dirty(self, *tensors: TensorBase) -> None:
         """Say which inputs forward wrote in place; each must be returned."""
-        self._dirty = tensors
+        self.dirty_tensors = tensors
 
     def mark_non_differentiable(self, *tensors: TensorBase) -> None:
         """Say which outputs have no gradient."""
-        self._non_differentiable = tensors
+        self.non_differentiable = tensors
 
     def set_materialize_grads(self, value: bool) -> None:
         """False: backward gets None, instead of zeros, for an output that no gradient came back to."""
-        self._materialize = value
+        self.materialize_grads = value
 
     @property
     def saved_tensors(self) -> tuple:
         """What save_for_backward kept."""
-        return tuple(saved.recorded(self, *slot) for slot in self._held())
-
-    @property
-    def _forward_cls(self) -> type[Function]:
-        return self.function
-
-    def _held(self) -> list:
-        if self._slots is FREED:
-            raise freed(self)
-        return self._slots
-
-    def _slot(self, name: str) -> Any:
-        return self._held()[int(name)][:3]
+        return tuple(self.read(str(i)) for i in range(len(self._slots())))
 
     @property
     def _raw_saved_tensors(self) -> tuple:
-        return tuple(_SavedTensor(self, str(i)) for i in range(len(self._held())))
+        return tuple(SavedTensor(self, str(i)) for i in range(len(self._slots())))
 
-    def free(self) -> None:
-        if self._slots:
-            self._slots = FREED
+    def _slots(self) -> Any:
+        if self.saved is FREED:
+            raise errors.freed(self)
+        return self.saved
+
+    def slot(self, name: str) -> Any:
+        return self._slots()[int(name)][:3]
+
+    def fill_slot(self, name: str, slot: tuple) -> None:
+        slots = list(self._slots())
+        slots[int(name)] = (*slot, 0)
+        self.saved = slots
+
+    def read(self, name: str) -> Any:
+        return recorded(self, *self._slots()[int(name)])
 
     def apply(self, g: Any) -> list:
-        grads = self.apply_recorded([x if x is None else make(x) for x in _as_list(self, g)])
+        given = [g] if self.outputs is None else g
+        grads = self._run([x if x is None else make(x) for x in given])
         return [x if x is None else x._array for x in grads]
 
     def apply_recorded(self, g: Any) -> list:
-        if self._slots is FREED:
-            raise freed(self)
-        grads = _as_list(self, g)
-        if self._materialize:
-            grads = [make(np.zeros(*meta)) if x is None else x for x, meta in zip(grads, self._outputs(), strict=True)]
-        found = self.function._backward(self, *grads)
-        return self._checked(list(found) if isinstance(found, tuple | list) else [found])
+        return self._run([g] if self.outputs is None else list(g))
 
-    def _checked(self, grads: list) -> list:
-        expected = len(self.edges)
-        while len(grads) > expected and grads[-1] is None:
-            grads.pop()
-        if len(grads) != expected:
-            raise RuntimeError(
-                f"function {self.name()} returned an incorrect number of gradients (expected {expected}, got {len(grads)}): "
-                "backward returns one per argument of forward, None for those without."
-            )
-        for i, (grad, is_tensor) in enumerate(zip(grads, self._are_tensors, strict=True)):
-            if grad is not None and not is_tensor:
-                raise RuntimeError(
-                    f"function {self.name()} returned a gradient different from None at position {i + 1}, but the corresponding "
-                    "forward input was not a Variable"
-                )
-            if grad is not None and not isinstance(grad, TensorBase):
-                raise TypeError(f"expected Variable or None (got {type(grad).__name__}) from {self.name()} at position {i + 1}")
-        return grads
-
-
-class _SavedTensor(saved.SavedTensor):
-    __slots__ = ()
-
-    @property
-    def data(self) -> Any:
-        slot = self._node._slot(self._name)
-        return slot[0] if isinstance(slot[1], saved.Packed) else saved.recorded(self._node, *slot)
-
-
-def _as_list(node: Node, g: Any) -> list:
-    return [g] if node.outputs is None else list(g)
+    def _run(self, grads: list) -> list:
+        self._slots()
+        if self.materialize_grads:
+            grads = [make(np.zeros(*o)) if g is None else g for g, o in zip(grads, self.all_outputs(), strict=True)]
+        cls = self._forward_cls
+        found = (cls.vjp if cls.backward is Function.backward else cls.backward)(self, *grads)
+        results = list(found) if isinstance(found, tuple | list) else [found]
+        while len(results) > len(self.edges) and results[-1] is None:
+            results.pop()
+        if len(results) != len(self.edges):
+            raise errors.gradient_count(self, len(results), len(self.edges))
+        for i, result in enumerate(results):
+            if result is not None and not self.are_tensors[i]:
+                raise errors.gradient_for_constant(self, i)
+            if result is not None and not isinstance(result, TensorBase):
+                raise errors.not_tensor(f"gradient {i} of {self.name()} (or None)", result)
+        return results
 
 
 class Function:
@@ -132,14 +114,13 @@ class Function:
     tensor(6.)
     """
 
-    _node_class: type[FunctionNode]
-
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         raise RuntimeError(f"{type(self).__name__} is not to be instantiated. Call {type(self).__name__}.apply(...).")
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        cls._node_class = type(cls.__name__ + "Backward", (FunctionNode,), {"function": cls, "__module__": cls.__module__, "__slots__": ()})
+        body = {"_forward_cls": cls, "__module__": cls.__module__, "__slots__": ()}
+        cls._backward_cls = type(cls.__name__ + "Backward", (FunctionNode,), body)
 
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
@@ -151,6 +132,8 @@ class Function:
         """Save for backward, where forward takes no ctx."""
         raise NotImplementedError("setup_context is not implemented.")
 
+    _backward_cls: type[FunctionNode]
+
     @staticmethod
     def backward(ctx: FunctionNode, *grad_outputs: Any) -> Any:
         """Turn the gradients of the outputs into gradients of forward's arguments."""
@@ -159,22 +142,16 @@ class Function:
     vjp = backward
 
     @classmethod
-    def _backward(cls, ctx: FunctionNode, *grads: Any) -> Any:
-        return (cls.backward if cls.backward is not Function.backward else cls.vjp)(ctx, *grads)
-
-    @classmethod
     def apply(cls, *args: Any) -> Any:
         """Run forward and record a node for it."""
-        tensors = [x if isinstance(x, TensorBase) else None for x in args]
-        edges = tuple(x._gradient_edge() if x is not None and modes.grad else None for x in tensors)
-        ctx = new(cls._node_class)
-        ctx.edges, ctx.extras, ctx.number, ctx._slots = edges, None, next(numbers), []
-        ctx._are_tensors = [x is not None for x in tensors]
-        ctx.needs_input_grad = tuple(x is not None and x.requires_grad for x in tensors)
-        ctx._to_save = ctx._dirty = ctx._non_differentiable = ()
-        ctx._materialize = True
-        grad = modes.grad
-        modes.set(grad=False)
+        ctx: Any = new(cls._backward_cls)
+        inputs = [x if isinstance(x, TensorBase) else None for x in args]
+        ctx.edges = tuple(None if x is None or not modes.grad else x._gradient_edge() for x in inputs)
+        ctx.extras, ctx.number, ctx.saved, ctx.are_tensors = None, next(numbers), (), [x is not None for x in inputs]
+        ctx.needs_input_grad = tuple(x is not None and x.requires_grad for x in inputs)
+        ctx.to_save = ctx.dirty_tensors = ctx.non_differentiable = ()
+        ctx.materialize_grads = True
+        before = modes.set(grad=False)
         try:
             if cls.setup_context is Function.setup_context:
                 found = cls.forward(ctx, *args)
@@ -182,70 +159,61 @@ class Function:
                 found = cls.forward(*args)
                 cls.setup_context(ctx, args, found)
         finally:
-            modes.set(grad=grad)
-        results = _Results(ctx, tensors, any(edges)).finish(list(found) if isinstance(found, tuple | list) else [found])
+            modes.set(**before)
+        results = _place_outputs(ctx, inputs, list(found) if isinstance(found, tuple | list) else [found])
         result = tuple(results) if isinstance(found, tuple | list) else results[0]
         if modes.word == EXTRAS:
             notify("Function.apply", args, result)
         return result
 
 
-class _Results:
-    """Gives forward's outputs their place in the graph, and fills the saved slots."""
+def _place_outputs(ctx: Any, inputs: list, outputs: list) -> list:
+    """Give forward's outputs their place in the graph, and fill the saved slots."""
+    if any(not _among(d, outputs) for d in ctx.dirty_tensors):
+        raise RuntimeError(errors.DIRTY)
+    shapes = [(o._array.shape, o._array.dtype) if isinstance(o, TensorBase) else ((), np.dtype("f4")) for o in outputs]
+    (ctx.shape, ctx.dtype), ctx.outputs = shapes[0], shapes if len(shapes) > 1 else None
+    placed = [_place(ctx, inputs, o, i) if isinstance(o, TensorBase) else o for i, o in enumerate(outputs)]
+    if any(ctx.edges):
+        ctx.saved = [_save(ctx, inputs, x, outputs, placed) for x in ctx.to_save]
+    ctx.to_save = ctx.dirty_tensors = ctx.non_differentiable = ()
+    return placed
 
-    def __init__(self, ctx: Any, inputs: list, recorded: bool) -> None:
-        self.ctx, self.inputs, self.recorded = ctx, inputs, recorded
 
-    def finish(self, outputs: list) -> list:
-        ctx = self.ctx
-        if any(all(d is not o for o in outputs) for d in ctx._dirty):
-            raise RuntimeError("Some elements marked as dirty during the forward method were not returned as output.")
-        tensors = [o if isinstance(o, TensorBase) else None for o in outputs]
-        metas = [((), np.dtype("float32")) if t is None else (t._array.shape, t._array.dtype) for t in tensors]
-        (ctx.shape, ctx.dtype), ctx.outputs = metas[0], metas if len(metas) > 1 else None
-        placed = [o if t is None else self._place(t, i) for i, (o, t) in enumerate(zip(outputs, tensors, strict=True))]
-        if self.recorded:
-            ctx._slots = [self._save(x, outputs, placed) for x in ctx._to_save]
-        ctx._to_save = ctx._dirty = ctx._non_differentiable = ()
-        return placed
-
-    def _place(self, output: TensorBase, number: int) -> TensorBase:
-        ctx = self.ctx
-        dirty = any(output is d for d in ctx._dirty)
-        is_input = self._is_input(output)
-        if dirty:
-            check_inplace(output, tuple(self.inputs))
-            bump(output)
-        differentiable = self.recorded and output._array.dtype.kind == "f" and all(output is not n for n in ctx._non_differentiable)
-        if not differentiable:
-            return output.detach() if output.requires_grad or is_input and not dirty else output
-        if is_input and not dirty:
-            output = _view_as_itself(output)
-        if dirty and output._view is not None and output._view.base.requires_grad:
+def _place(ctx: Any, inputs: list, output: TensorBase, number: int) -> TensorBase:
+    dirty, returned = _among(output, ctx.dirty_tensors), _among(output, inputs)
+    if dirty:
+        check_writable(output, tuple(inputs))
+        count_write(output)
+    if not any(ctx.edges) or output._array.dtype.kind != "f" or _among(output, ctx.non_differentiable):
+        return output.detach() if returned and not dirty else output
+    if dirty:
+        tracked = output._view is not None and output._view.base.requires_grad
+        if tracked:
             rebase(output, (ctx, number))
-        else:
-            output._edge = (ctx, number)
-        if output._view is not None and not dirty:
-            output._view.origin = "function"
-        return output
-
-    def _is_input(self, x: Any) -> bool:
-        return any(x is i for i in self.inputs)
-
-    def _save(self, x: Any, outputs: list, placed: list) -> tuple:
-        if x is not None and not isinstance(x, TensorBase):
-            raise TypeError(f"save_for_backward can only save variables, but argument is of type {type(x).__name__}")
-        for number, (output, result) in enumerate(zip(outputs, placed, strict=True)):
-            if x is output is not None and result._edge == (self.ctx, number) and (x is result or not self._is_input(x)):
-                return (*saved.save_result(result, self.ctx, number), number)
-        return (*saved.save_input(x), 0)
+        return output if tracked else output._placed((ctx, number))
+    if returned:
+        view = View(output, lambda array: array[...], "function")
+        output, counter = make(output._array), output._version_counter()
+        output._view, output._counter = view, counter
+    elif output._view is not None:
+        output._view.origin = "function"
+    return output._placed((ctx, number))
 
 
-def _view_as_itself(x: TensorBase) -> TensorBase:
-    tensor = make(x._array)
-    tensor._view = View(x, lambda array: array[...], "function")
-    tensor._counter = saved.counter_of(x)
-    return tensor
+def _save(ctx: Any, inputs: list, x: Any, outputs: list, placed: list) -> tuple:
+    """A slot of four: also the number of the output that it holds."""
+    if x is not None and not isinstance(x, TensorBase):
+        raise errors.not_tensor("what save_for_backward keeps (or None)", x)
+    for number, (output, result) in enumerate(zip(outputs, placed, strict=True)):
+        ours = x is output is not None and result._edge == (ctx, number)
+        if ours and (x is result or not _among(x, inputs)):
+            return (*save_result(result, number), number)
+    return (*save_input(x), 0)
+
+
+def _among(x: Any, things: Any) -> bool:
+    return any(x is thing for thing in things)
 
 
 class _DelayedError(Node):
@@ -254,7 +222,7 @@ class _DelayedError(Node):
     __slots__ = ()
 
     def apply(self, g: Any) -> Any:
-        raise RuntimeError("trying to differentiate twice a function that was marked with @once_differentiable")
+        raise RuntimeError(errors.TWICE)
 
     apply_recorded = apply
 
@@ -267,13 +235,12 @@ def once_differentiable(backward: Callable) -> Callable:
 
     @functools.wraps(backward)
     def wrapper(ctx: FunctionNode, *grads: Any) -> Any:
-        grad = modes.grad
-        modes.set(grad=False)
+        before = modes.set(grad=False)
         try:
             found = backward(ctx, *grads)
         finally:
-            modes.set(grad=grad)
-        if not grad or not any(isinstance(g, TensorBase) and g.requires_grad for g in grads):
+            modes.set(**before)
+        if not modes.grad or not any(isinstance(g, TensorBase) and g.requires_grad for g in grads):
             return found
         outputs = found if isinstance(found, tuple | list) else (found,)
         return tuple(_fails_later(x, grads) if isinstance(x, TensorBase) else x for x in outputs)

@@ -11,7 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from gradlab.engine import TensorBase, enable_grad, grad, make
+from gradlab.autograd.grad_mode import enable_grad
+from gradlab.autograd.backward import grad
+from gradlab.engine import TensorBase, make
 
 
 def _as_tuple(x: Any, what: str, function: str) -> tuple[bool, tuple]:

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from gradlab.engine import TensorBase, grad, make
+from gradlab.autograd.backward import grad
+from gradlab.engine import TensorBase, make
 
 
 class GradcheckError(RuntimeError):

@@ -29,7 +29,7 @@ class saved_tensors_hooks:  # noqa: N801  torch's name
     def __enter__(self) -> None:
         if modes.hooks_disabled:
             raise RuntimeError(modes.hooks_disabled)
-        modes.set(saved_hooks=[*modes.saved_hooks, self.hooks])
+        modes.set(saved_hooks=(*modes.saved_hooks, self.hooks))
 
     def __exit__(self, *exc: Any) -> None:
         modes.set(saved_hooks=modes.saved_hooks[:-1])

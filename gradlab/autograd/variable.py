@@ -6,7 +6,6 @@ import warnings
 from typing import Any
 
 from gradlab.engine import TensorBase
-from gradlab.engine.saved import counter_of
 from gradlab.engine.tensor import make
 
 
@@ -32,5 +31,5 @@ class Variable(metaclass=_IsTensor):
         if not isinstance(data, TensorBase):
             raise TypeError(f"Variable data has to be a tensor, but got {type(data).__name__}: write tensor(...) first.")
         tensor = make(data._array)
-        tensor._counter = counter_of(data)
+        tensor._counter = data._version_counter()
         return tensor.requires_grad_(requires_grad)

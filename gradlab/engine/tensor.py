@@ -9,69 +9,73 @@ from typing import Any
 
 import numpy as np
 
-from gradlab import devices, dtypes
-from gradlab.engine.modes import EXTRAS, modes
-from gradlab.engine.node import AccumulateGrad, Edge, Hooks, Node, RemovableHandle
-from gradlab.engine.saved import Inference, counter_of
+from gradlab import dtypes, errors
+from gradlab.engine import node as nodes
+from gradlab.engine.modes import EXTRAS, modes, notify
 
 new = object.__new__
-INFERENCE = Inference()
+
+
+class _NoCounter:
+    """The version counter of a tensor made in inference mode: there is none, and asking says so."""
+
+    def __getitem__(self, _: int) -> int:
+        raise RuntimeError(errors.INFERENCE_SAVED)
+
+
+INFERENCE = _NoCounter()
 
 
 class Meta:
     """What a leaf has, and few other tensors: most results live without one."""
 
-    __slots__ = ("accumulate", "grad", "hooks", "name", "post_hooks", "requires_grad", "retains")
+    __slots__ = ("accumulate", "grad", "hooks", "post_hooks", "requires_grad", "retains")
 
     def __init__(self) -> None:
-        self.grad: TensorBase | None = None
-        self.requires_grad = False
-        self.retains = False
+        self.requires_grad = self.retains = False
+        self.grad = self.hooks = self.post_hooks = None
         self.accumulate: Any = None  # weak reference to the leaf's AccumulateGrad: the graph holds it
-        self.hooks: Hooks | None = None
-        self.post_hooks: Hooks | None = None
-        self.name: str | None = None
 
 
 class TensorBase:
     """The autograd half of a tensor. Operators and torch's other methods are in ``gradlab.Tensor``.
 
-    ``_edge`` is (node, output number) for the result of a recorded operation, else None. ``_counter`` is the version counter, a
-    list of one number that every tensor on the same memory shares, made when first needed. ``_view`` says what this is a view of.
+    ``_edge`` is (node, output number) for the result of a recorded operation, else None. ``_counter`` is the version
+    counter, a list of one number that every tensor on the same memory shares, made when first needed. ``_view`` says what
+    this is a view of.
     """
 
     __slots__ = ("__dict__", "__weakref__", "_array", "_counter", "_edge", "_meta", "_view")
+    _class: type  # what operations return
     _array: np.ndarray
-    _counter: Any
-    _edge: Edge | None
-    _meta: Meta | None
-    _view: Any
 
     def __init_subclass__(cls, results: bool = False) -> None:
-        """``results=True``: operations return this class."""
         if results:
-            TensorBase._class = cls  # type: ignore[attr-defined]
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self._array.shape
-
-    @property
-    def ndim(self) -> int:
-        return self._array.ndim
+            TensorBase._class = cls
 
     @property
     def dtype(self) -> dtypes.dtype:
-        return dtypes._BY_NUMPY[self._array.dtype]
+        return dtypes.of(self._array.dtype)
 
-    def _ensure_meta(self) -> Meta:
-        if self._meta is None:
-            self._meta = Meta()
+    def _more(self) -> Meta:
+        self._meta = self._meta or Meta()
         return self._meta
 
-    # -- the place in the graph ------------------------------------------------------------------------
+    def _version_counter(self) -> Any:
+        if self._counter is None:
+            self._counter = [0]
+        return self._counter
 
-    def _gradient_edge(self) -> Edge | None:
+    @property
+    def _version(self) -> int:
+        """How often the memory was written in place since the tensor was made."""
+        if self._counter is INFERENCE:
+            raise RuntimeError(errors.INFERENCE_VERSION)
+        return self._counter[0] if self._counter else 0
+
+    # -- the place in the graph ----------------------------------------------------------------------------------------
+
+    def _gradient_edge(self) -> Any:
         """(node, output number) that a gradient for this tensor goes to; None when it takes none."""
         if self._view is not None:
             self._view.refresh(self)
@@ -82,20 +86,20 @@ class TensorBase:
             return None
         node = meta.accumulate and meta.accumulate()
         if node is None:
-            node = AccumulateGrad(self)
+            node = nodes.AccumulateGrad(self)
             meta.accumulate = weakref.ref(node)
         return node, 0
 
+    def _placed(self, edge: Any) -> Any:
+        self._edge = edge
+        return self
+
     @property
-    def grad_fn(self) -> Node | None:
+    def grad_fn(self) -> Any:
         """The node of the operation that made this tensor; None for a leaf."""
         if self._view is not None:
             self._view.refresh(self)
         return self._edge and self._edge[0]
-
-    @property
-    def output_nr(self) -> int:
-        return self._edge[1] if self._edge else 0
 
     @property
     def is_leaf(self) -> bool:
@@ -104,26 +108,19 @@ class TensorBase:
 
     @property
     def requires_grad(self) -> bool:
-        return self._edge is not None or (self._meta is not None and self._meta.requires_grad) or self.grad_fn is not None
+        return self.grad_fn is not None or bool(self._meta and self._meta.requires_grad)
 
     @requires_grad.setter
     def requires_grad(self, wanted: bool) -> None:
         if not self.is_leaf:
-            if wanted:
-                return
-            raise RuntimeError(
-                "you can only change requires_grad flags of leaf variables. This tensor was made by "
-                f"{self.grad_fn}: use detach() to get one without history."
-            )
-        if wanted and self._array.dtype.kind != "f":
-            raise RuntimeError(
-                f"only Tensors of floating point and complex dtype can require gradients; this one is {self.dtype}. "
-                "Convert it first, for example with .float()."
-            )
-        if wanted and self._counter is INFERENCE and not modes.inference:
-            raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
-        if wanted or self._meta is not None:
-            self._ensure_meta().requires_grad = bool(wanted)
+            if not wanted:
+                raise errors.not_leaf(self)
+        elif wanted and self._array.dtype.kind != "f":
+            raise errors.not_float(self)
+        elif wanted and self._counter is INFERENCE and not modes.inference:
+            raise RuntimeError(errors.INFERENCE_REQUIRES)
+        else:
+            self._more().requires_grad = bool(wanted)
         if modes.word == EXTRAS:
             notify("requires_grad=", (self, wanted), None)
 
@@ -132,26 +129,28 @@ class TensorBase:
         self.requires_grad = requires_grad
         return self
 
-    # -- .grad -----------------------------------------------------------------------------------------
+    # -- .grad ---------------------------------------------------------------------------------------------------------
 
     @property
     def grad(self) -> Any:
         """What backward() added up here; None until something arrived. Only leaves keep one, or after retain_grad()."""
-        if self._edge is not None and not self.retains_grad and (self._meta is None or self._meta.grad is None):
-            warnings.warn(
-                "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
-                "populated during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf Tensor, "
-                "use .retain_grad() on it before backward().",
-                stacklevel=2,
-            )
-        return self._meta and self._meta.grad
+        found = self._meta and self._meta.grad
+        if found is None and not self.is_leaf and not self.retains_grad:
+            warnings.warn(errors.NON_LEAF_GRAD, stacklevel=2)
+        return found
 
     @grad.setter
     def grad(self, value: Any) -> None:
         if value is not None:
-            self._check_grad(value)
-        if value is not None or self._meta is not None:
-            self._ensure_meta().grad = value
+            if not isinstance(value, TensorBase):
+                raise errors.not_tensor("assigned grad", value)
+            if value is self:
+                raise RuntimeError(errors.OWN_GRAD)
+            if value._array.dtype != self._array.dtype:
+                raise errors.grad_differs("type", value.dtype, self.dtype)
+            if value._array.shape != self._array.shape:
+                raise errors.grad_differs("size", list(value._array.shape), list(self._array.shape))
+        self._more().grad = value
         if modes.word == EXTRAS:
             notify("grad=", (self, value), None)
 
@@ -159,53 +158,39 @@ class TensorBase:
     def grad(self) -> None:
         self.grad = None
 
-    def _check_grad(self, value: Any) -> None:
-        if not isinstance(value, TensorBase):
-            raise TypeError(f"assigned grad expected to be a Tensor or None but got {type(value).__name__}")
-        if value is self:
-            raise RuntimeError("can't assign Variable as its own grad")
-        if value._array.dtype != self._array.dtype:
-            raise RuntimeError(f"assigned grad has data of a different type: {value.dtype}, the tensor has {self.dtype}.")
-        if value._array.shape != self._array.shape:
-            raise RuntimeError(
-                f"assigned grad has data of a different size: {list(value.shape)}, the tensor has {list(self.shape)}."
-            )
-
     @property
     def retains_grad(self) -> bool:
-        return self._edge is not None and self._meta is not None and self._meta.retains
+        return not self.is_leaf and bool(self._meta and self._meta.retains)
 
     def retain_grad(self) -> None:
         """Keep this non-leaf's gradient in ``.grad``, after the hooks; nothing to do for a leaf."""
         if not self.requires_grad:
-            raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
-        if self.grad_fn is not None:
-            assert self._edge is not None
-            self._ensure_meta().retains = True
-            self._edge[0]._extras().retain[self._edge[1]] = weakref.ref(self)
+            raise RuntimeError(errors.NO_RETAIN)
+        if not self.is_leaf:
+            self._more().retains = True
+            self._edge[0].more().retain[self._edge[1]] = weakref.ref(self)
 
-    def register_hook(self, hook: Callable[[Any], Any]) -> RemovableHandle:
-        """Call ``hook(grad)`` when this tensor's gradient is known; a returned tensor replaces it. RuntimeError without requires_grad."""
+    def register_hook(self, hook: Callable[[Any], Any]) -> nodes.RemovableHandle:
+        """Call ``hook(grad)`` when this tensor's gradient is known; a returned tensor replaces it."""
         if not self.requires_grad:
-            raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
-        if self.grad_fn is None:
-            meta = self._ensure_meta()
-            meta.hooks = Hooks() if meta.hooks is None else meta.hooks
-            return RemovableHandle(meta.hooks, hook)
-        assert self._edge is not None
-        return RemovableHandle(self._edge[0]._extras().tensor.setdefault(self._edge[1], Hooks()), hook)
+            raise RuntimeError(errors.NO_HOOK)
+        if self.is_leaf:
+            self._more().hooks = self._more().hooks or nodes.Hooks()
+            return nodes.RemovableHandle(self._more().hooks, hook)
+        return nodes.RemovableHandle(self._edge[0].more().tensor.setdefault(self._edge[1], nodes.Hooks()), hook)
 
-    def register_post_accumulate_grad_hook(self, hook: Callable[[Any], None]) -> RemovableHandle:
+    def register_post_accumulate_grad_hook(self, hook: Callable[[Any], None]) -> nodes.RemovableHandle:
         """Call ``hook(tensor)`` after this leaf's ``.grad`` was filled or added to."""
         if not self.requires_grad:
-            raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
-        if self.grad_fn is not None:
-            raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
-        meta = self._ensure_meta()
-        meta.post_hooks = Hooks() if meta.post_hooks is None else meta.post_hooks
-        return RemovableHandle(meta.post_hooks, hook)
+            raise RuntimeError(errors.NO_HOOK)
+        if not self.is_leaf:
+            raise RuntimeError(errors.NO_POST_HOOK)
+        self._more().post_hooks = self._more().post_hooks or nodes.Hooks()
+        return nodes.RemovableHandle(self._more().post_hooks, hook)
 
-    def backward(self, gradient: Any = None, retain_graph: Any = None, create_graph: bool = False, inputs: Any = None) -> None:
+    def backward(
+        self, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None
+    ) -> None:
         """Fill ``.grad`` of the leaves that this tensor was computed from.
 
         gradient: the gradient of this tensor, of its shape; may be left out when it has one element (then 1).
@@ -223,9 +208,9 @@ class TensorBase:
         """
         from gradlab.engine.walk import backward
 
-        backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+        backward([self], gradient, retain_graph, create_graph, inputs)
 
-    # -- the same memory under another handle ----------------------------------------------------------
+    # -- the same memory under another handle --------------------------------------------------------------------------
 
     def detach(self) -> Any:
         """A tensor on the same memory, with the same version counter, without history.
@@ -236,7 +221,7 @@ class TensorBase:
         False
         """
         tensor = make(self._array)
-        tensor._counter = counter_of(self)
+        tensor._counter = self._version_counter()
         if modes.word == EXTRAS:
             notify("detach", (self,), tensor)
         return tensor
@@ -244,17 +229,16 @@ class TensorBase:
     def detach_(self) -> Any:
         """Forget this tensor's history, in place: it becomes a leaf that does not require grad."""
         if self._view is not None:
-            raise RuntimeError("Can't detach views in-place. Use detach() instead.")
+            raise RuntimeError(errors.DETACH_VIEW)
         self._edge = None
-        if self._meta is not None:
-            self._meta.requires_grad = self._meta.retains = False
+        self._more().requires_grad = self._more().retains = False
         if modes.word == EXTRAS:
             notify("detach_", (self,), self)
         return self
 
     @property
     def data(self) -> Any:
-        """A tensor on the same memory with no history **and a version counter of its own**: edits through it go unnoticed."""
+        """A tensor on the same memory without history, **with a version counter of its own**: edits go unnoticed."""
         tensor = make(self._array)
         if modes.word == EXTRAS:
             notify("data", (self,), tensor)
@@ -263,62 +247,22 @@ class TensorBase:
     @data.setter
     def data(self, value: Any) -> None:
         if not isinstance(value, TensorBase):
-            raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
+            raise errors.not_tensor("Variable data", value)
         if self.requires_grad and value._array.dtype.kind != "f":
-            raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
+            raise RuntimeError(errors.DATA_DTYPE)
         if self._meta is not None and value._array.dtype != self._array.dtype:
             self._meta.accumulate = None
         self._array = value._array
         if modes.word == EXTRAS:
             notify("data=", (self, value), None)
 
-    @property
-    def _version(self) -> int:
-        """How often the memory was written in place since the tensor was made."""
-        if self._counter is INFERENCE:
-            raise RuntimeError("Inference tensors do not track version counter.")
-        return 0 if self._counter is None else self._counter[0]
-
-    def is_inference(self) -> bool:
-        return self._counter is INFERENCE
-
-    @property
-    def _base(self) -> Any:
-        return self._view and self._view.base
-
-    def _is_view(self) -> bool:
-        return self._view is not None
-
-    @property
-    def name(self) -> str | None:
-        return self._meta and self._meta.name
-
-    @property
-    def _backward_hooks(self) -> Hooks | None:
-        if self.grad_fn is None:
-            return self._meta and self._meta.hooks
-        assert self._edge is not None
-        extras = self._edge[0].extras
-        return extras and extras.tensor.get(self._edge[1])
-
-    @property
-    def device(self) -> Any:
-        return devices.cpu
-
-    def __hash__(self) -> int:
-        return id(self)
+    __hash__ = object.__hash__
 
 
 def make(array: Any) -> Any:
     """A plain tensor on this array: a leaf that does not require grad."""
-    tensor = new(TensorBase._class)  # type: ignore[attr-defined]
+    tensor = new(TensorBase._class)
     tensor._array = array if type(array) is np.ndarray else np.asarray(array)
     tensor._edge = tensor._view = tensor._meta = None
     tensor._counter = INFERENCE if modes.word == EXTRAS and modes.inference else None
     return tensor
-
-
-def notify(name: str, arguments: Any, result: Any) -> None:
-    """Tell the watcher of this thread, if any, what just happened to a tensor."""
-    if modes.watcher is not None:
-        modes.watcher(name, arguments, result)

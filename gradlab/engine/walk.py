@@ -1,201 +1,97 @@
 """The backward walk: newest node first, each node's gradients handed on along its edges, leaves filled as they complete.
 
-Source of the order: torch runs ready nodes by descending sequence number; node numbers grow along the forward, so sorting gives
-the same order without a queue.
+Source of the order: torch runs ready nodes by descending sequence number. Node numbers grow along the forward, so sorting by
+them gives torch's order without a queue.
 """
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
-from gradlab.engine.modes import EXTRAS, modes
-from gradlab.engine.node import AccumulateGrad, Edge, Node
-from gradlab.engine.tensor import TensorBase, make, notify
-from gradlab.engine.views import bump
-
-by_number = operator.attrgetter("number")
+from gradlab import errors
+from gradlab.engine.modes import EXTRAS, modes, notify
+from gradlab.engine.node import AccumulateGrad, Node
+from gradlab.engine.tensor import TensorBase, make
 
 
-def backward(
-    tensors: Any,
-    grad_tensors: Any = None,
-    retain_graph: bool | None = None,
-    create_graph: bool = False,
-    grad_variables: Any = None,
-    inputs: Any = None,
-) -> None:
-    """Add the gradients of the sum of ``tensors`` into the ``.grad`` of the leaves they were computed from.
-
-    grad_tensors: one gradient per tensor, of its shape; None for a tensor with one element (then 1).
-    inputs: add into the ``.grad`` of these tensors only. Other arguments as for ``Tensor.backward``.
-
-    >>> import gradlab
-    >>> x = gradlab.tensor([1.0, 2.0], requires_grad=True)
-    >>> gradlab.autograd.backward([x.sum(), (x * x).sum()])
-    >>> x.grad
-    tensor([3., 5.])
-    """
-    roots = _sequence(tensors)
-    targets = None if inputs is None else _sequence(inputs)
-    if targets is not None and not targets:
-        raise RuntimeError("'inputs' argument to backward() cannot be empty.")
-    edges, grads = _starts(roots, _gradients(roots, grad_variables if grad_tensors is None else grad_tensors))
-    into = None
-    if targets is not None:
-        into = [_target(t, i) for i, t in enumerate(targets)]
-        for tensor in targets:
-            if not tensor.is_leaf:
-                tensor.retain_grad()
-    keep = create_graph if retain_graph is None else retain_graph
-    _announced(Walk(edges, grads, keep, create_graph, into, capture=False), "backward", roots, targets)
-
-
-def grad(
-    outputs: Any,
-    inputs: Any,
-    grad_outputs: Any = None,
-    retain_graph: bool | None = None,
-    create_graph: bool = False,
-    only_inputs: bool = True,
-    allow_unused: bool | None = None,
-    is_grads_batched: bool = False,
-    materialize_grads: bool = False,
-) -> tuple:
-    """The gradients of the sum of ``outputs`` with respect to ``inputs``, as a tuple; ``.grad`` is left alone.
-
-    RuntimeError for an input that does not require grad or that the outputs do not depend on (None with allow_unused=True,
-    zeros with materialize_grads=True).
-
-    >>> import gradlab
-    >>> x = gradlab.tensor(3.0, requires_grad=True)
-    >>> gradlab.autograd.grad(x * x, x)
-    (tensor(6.),)
-    """
-    if is_grads_batched:
-        raise NotImplementedError("gradlab has no batched gradients (is_grads_batched); call grad() once per row.")
-    if materialize_grads and allow_unused is False:
-        raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.")
-    roots, targets = _sequence(outputs), _sequence(inputs)
-    edges, grads = _starts(roots, _gradients(roots, grad_outputs))
-    keep = create_graph if retain_graph is None else retain_graph
-    into = [_target(t, i) for i, t in enumerate(targets)]
-    found = _announced(Walk(edges, grads, keep, create_graph, into, capture=True), "grad", roots, targets)
-    if not (allow_unused or materialize_grads) and any(g is None for g in found):
-        raise RuntimeError(
-            "One of the differentiated Tensors appears to not have been used in the graph: input number "
-            f"{found.index(None)}. Set allow_unused=True to get None for it."
-        )
-    if materialize_grads:
-        found = [make(np.zeros_like(t._array)) if g is None else g for g, t in zip(found, targets, strict=True)]
-    return tuple(found)
-
-
-def _announced(walk: Walk, kind: str, roots: list, targets: list | None) -> list:
-    """Run the walk; a watcher hears of it before and after."""
-    if modes.word != EXTRAS:
-        return walk.run()
-    notify("backward", (tuple(roots), targets, kind), None)
-    try:
-        return walk.run()
-    finally:
-        notify("backward-done", (tuple(roots), targets, kind), None)
-
-
-def _sequence(tensors: Any) -> list:
+def sequence(tensors: Any) -> list:
     return [tensors] if isinstance(tensors, TensorBase) else list(tensors)
 
 
-def _target(tensor: TensorBase, index: int) -> Edge:
-    edge = tensor._gradient_edge()
-    if edge is None:
-        raise RuntimeError(f"One of the differentiated Tensors does not require grad: input number {index}.")
-    return edge
-
-
-def _gradients(roots: list, given: Any) -> list:
-    grads = [None] * len(roots) if given is None else _sequence(given)
-    if len(grads) != len(roots):
-        raise RuntimeError(f"got {len(roots)} tensors and {len(grads)} gradients")
-    return grads
-
-
-def _starts(roots: list, grads: list) -> tuple[list, list]:
-    """The edges to start from, and the gradient for each, as tensors."""
-    edges = []
-    for i, (root, g) in enumerate(zip(roots, grads, strict=True)):
-        edge = root._gradient_edge()
-        if edge is None:
-            raise RuntimeError(
-                f"element {i} of tensors does not require grad and does not have a grad_fn: nothing that it was computed from "
-                "requires grad, or the graph was cut (detach, no_grad, .data, .item(), a new tensor made of old values)."
-            )
-        edges.append(edge)
-        grads[i] = _start(root, g)
-    return edges, grads
-
-
 def _start(root: TensorBase, g: Any) -> TensorBase:
+    """The gradient to start from at this root: what was given, or one."""
     if g is None:
         if root._array.size != 1:
-            raise RuntimeError(
-                f"grad can be implicitly created only for scalar outputs, and this one has shape {list(root.shape)}. Reduce it "
-                "first (.sum(), .mean()), or pass backward(gradient=...) of that shape."
-            )
+            raise errors.not_scalar(root)
         return make(np.ones_like(root._array))
     if not isinstance(g, TensorBase):
-        raise TypeError(f"gradients can be either Tensors or None, but got {type(g).__name__}")
+        raise errors.not_tensor("a gradient", g)
     if g._array.shape != root._array.shape:
-        raise RuntimeError(
-            f"Mismatch in shape: the gradient has a shape of {list(g.shape)} and the output has a shape of {list(root.shape)}."
-        )
+        raise errors.start_shape(root, g)
     return g
 
 
+def backward(roots: list, grads: Any, keep: bool | None, create: bool, inputs: Any) -> None:
+    """Walk from ``roots`` and add into the leaves' ``.grad``, or into that of ``inputs`` alone."""
+    targets = [] if inputs is None else sequence(inputs)
+    if inputs is not None and not targets:
+        raise RuntimeError(errors.EMPTY_INPUTS)
+    walk = Walk(roots, grads, None if inputs is None else edges_of(targets), create)
+    for tensor in targets:
+        tensor.retain_grad()
+    walk.run(create if keep is None else keep, "backward")
+
+
+def edges_of(targets: list) -> list:
+    edges = [t._gradient_edge() for t in targets]
+    if None in edges:
+        raise errors.no_target(edges.index(None))
+    return edges
+
+
 class Walk:
-    """One backward pass over the part of the graph that leads from the roots to the targets (to all leaves without any)."""
+    """One backward pass: over everything that the roots were computed from, or only what leads to the edges `into`."""
 
-    def __init__(self, edges: list, grads: list, keep: bool, create: bool, into: list | None, capture: bool) -> None:
-        self.keep, self.create, self.into = keep, create, into
-        self.grads = grads if create else [g._array for g in grads]
-        self.roots = edges
-        self.captures: dict[Node, dict[int, Any]] = {}
-        if into is not None and capture:
-            for node, number in into:
-                self.captures.setdefault(node, {})[number] = None
-        self.pending: dict[Node, Any] = {}
+    def __init__(self, roots: list, grads: Any, into: list | None, create: bool) -> None:
+        grads = [None] * len(roots) if grads is None else sequence(grads)
+        if len(grads) != len(roots):
+            raise errors.counts_differ(len(roots), len(grads))
+        self.roots, self.into, self.create = roots, into, create
+        self.starts = []
+        for i, (root, g) in enumerate(zip(roots, grads, strict=True)):
+            edge = root._gradient_edge()
+            if edge is None:
+                raise errors.no_graph(i)
+            start = _start(root, g)
+            self.starts.append((edge, start if create else start._array))
+        self.captured: dict = {}  # by edge, the gradients that grad() asked for
+        self.pending: dict[Node, Any] = {}  # what has arrived at a node so far
+        self.waiting: dict[Node, int] = {}  # how many gradients are still to come
 
-    def run(self) -> list:
-        before = modes.grad
-        if self.create != before:
-            modes.set(grad=self.create)
+    def run(self, keep: bool, kind: str) -> None:
+        self.keep = keep
+        before = modes.set(grad=self.create)
+        announced = (tuple(self.roots), self.into, kind)
+        if modes.word == EXTRAS:
+            notify("backward", announced, None)
         try:
             with np.errstate(all="ignore"):
-                self._walk()
+                self._walk(self._discover())
         finally:
-            if modes.grad != before:
-                modes.set(grad=before)
-        return [] if self.into is None else [self._captured(node, number) for node, number in self.into]
+            modes.set(**before)
+            if modes.word == EXTRAS:
+                notify("backward-done", announced, None)
 
-    def _captured(self, node: Node, number: int) -> Any:
-        found = self.captures[node][number] if node in self.captures else None
-        return found if found is None or self.create else make(found)
-
-    def _discover(self) -> tuple[list[Node], dict[Node, int]]:
-        """All nodes to run, newest first, and for each how many edges lead to it."""
-        waiting: dict[Node, int] = {}
-        stack = []
-        for node, _ in self.roots:
-            if node in waiting:
-                waiting[node] += 1
-            else:
-                waiting[node] = 1
-                stack.append(node)
-        while stack:
-            for edge in stack.pop().edges:
+    def _discover(self) -> list[Node]:
+        """All nodes to run, oldest first; fills `waiting`."""
+        waiting = self.waiting
+        stack: list[Node] = []
+        edges: Any = [edge for edge, _ in self.starts]
+        while True:
+            for edge in edges:
                 if edge is not None:
                     node = edge[0]
                     if node in waiting:
@@ -203,250 +99,198 @@ class Walk:
                     else:
                         waiting[node] = 1
                         stack.append(node)
+            if not stack:
+                break
+            edges = stack.pop().edges
         order = [node for node in waiting if type(node) is not AccumulateGrad]
-        order.sort(key=by_number, reverse=True)
-        if self.into is not None:
-            order, waiting = self._only_needed(order)
-        return order, waiting
+        order.sort(key=attrgetter("number"))
+        return order if self.into is None else self._only_needed(order)
 
-    def _only_needed(self, order: list[Node]) -> tuple[list[Node], dict[Node, int]]:
-        """Of the nodes found, those from which a target is reached."""
-        assert self.into is not None
-        targets = {node for node, _ in self.into}
-        leads: set[Node] = set() if self.captures else set(targets)  # captured gradients are taken in front of their node
-        for node in reversed(order):
-            if any(edge is not None and (edge[0] in leads or edge[0] in targets) for edge in node.edges):
-                leads.add(node)
-        order = [node for node in order if node in leads or node in targets]
-        waiting = dict.fromkeys([*order, *targets], 0)
-        for node, _ in self.roots:
-            if node in waiting:
-                waiting[node] += 1
+    def _only_needed(self, order: list[Node]) -> list[Node]:
+        """Of the nodes found, those from which a target is reached, and the targets; `leads` are those that run."""
+        targets = {node for node, _ in self.into or ()}
+        self.leads = set() if self.captured else set(targets)  # a captured gradient is taken in front of its node
         for node in order:
-            for edge in node.edges if node in leads else ():
-                if edge is not None and edge[0] in waiting:
-                    waiting[edge[0]] += 1
-        self.leads = leads
-        return order, waiting
+            if any(edge is not None and (edge[0] in self.leads or edge[0] in targets) for edge in node.edges):
+                self.leads.add(node)
+        needed = self.leads | targets
+        self.waiting = dict.fromkeys(needed, 0)
+        for edge in [e for e, _ in self.starts] + [e for node in order if node in self.leads for e in node.edges]:
+            if edge is not None and edge[0] in needed:
+                self.waiting[edge[0]] += 1
+        return [node for node in order if node in needed]
 
-    def _walk(self) -> None:
-        order, waiting = self._discover()
-        pending, create, keep, limited = self.pending, self.create, self.keep, self.into is not None
-        plain = not (create or limited or modes.anomaly)
-        for edge, g in zip(self.roots, self.grads, strict=True):
-            if not limited or edge[0] in waiting:
-                self._deliver(edge, g, waiting)
-        order.reverse()
+    def _walk(self, order: list[Node]) -> None:
+        pending, waiting, keep = self.pending, self.waiting, self.keep
+        plain = not (self.create or self.into is not None or modes.anomaly)
+        for edge, g in self.starts:
+            if edge[0] in waiting:
+                self._deliver(edge, g)
         while order:
             node = order.pop()
             g = pending.pop(node, None)
-            if plain and node.extras is None and g is not None:
+            if plain and g is not None and node.extras is None:
                 grads = node.apply(g)
             else:
                 grads = self._visit(node, g)
             if not keep:
                 node.free()
-            del g
-            for edge, grad in zip(node.edges, grads, strict=False):
+            for edge, g in zip(node.edges, grads, strict=True):
                 if edge is None:
                     continue
                 into = edge[0]
-                if grad is None or create or limited or into.outputs is not None:
+                if not plain or g is None or into.outputs is not None:
                     if into in waiting:
-                        self._deliver(edge, grad, waiting)
+                        self._deliver(edge, g)
                     continue
-                if grad.shape != into.shape or grad.dtype is not into.dtype:
-                    grad = fit(grad, into, node)
+                if g.shape != into.shape or g.dtype is not into.dtype:
+                    g = fit(g, into.shape, into.dtype, into)
                 old = pending.get(into)
-                pending[into] = grad if old is None else old + grad
+                pending[into] = g if old is None else old + g
                 if type(into) is AccumulateGrad:
-                    left = waiting[into] = waiting[into] - 1
-                    if not left:
+                    waiting[into] -= 1
+                    if not waiting[into]:
                         self._accumulate(into, pending.pop(into))
 
-    def _deliver(self, edge: Edge, grad: Any, waiting: dict[Node, int]) -> None:
-        """Add one gradient to what waits for a node, and run an AccumulateGrad whose last one this is."""
+    def _deliver(self, edge: tuple, g: Any) -> None:
+        """Add one gradient to what has arrived at a node, and fill a leaf for which it is the last."""
         into, number = edge
-        pending = self.pending
-        if grad is not None:
-            grad = self._fitted(grad, into, number)
+        if g is not None:
+            shape, dtype = into.all_outputs()[number]
+            g = fit(g, shape, dtype, into)
             if into.outputs is None:
-                old = pending.get(into)
-                pending[into] = grad if old is None else old + grad
+                old = self.pending.get(into)
+                self.pending[into] = g if old is None else old + g
             else:
-                slots = pending.setdefault(into, [None] * len(into.outputs))
-                slots[number] = grad if slots[number] is None else slots[number] + grad
+                slots = self.pending.setdefault(into, [None] * len(into.outputs))
+                slots[number] = g if slots[number] is None else slots[number] + g
         if type(into) is AccumulateGrad:
-            waiting[into] -= 1
-            if not waiting[into] and into in pending:
-                self._accumulate(into, pending.pop(into))
+            self.waiting[into] -= 1
+            if not self.waiting[into] and into in self.pending:
+                self._accumulate(into, self.pending.pop(into))
 
-    def _fitted(self, grad: Any, into: Node, number: int) -> Any:
-        shape, dtype = (into.shape, into.dtype) if into.outputs is None else into.outputs[number]
-        array = grad._array if self.create else grad
-        if array.shape == shape and array.dtype == dtype:
-            return grad
-        return fit_recorded(grad, shape, dtype) if self.create else fit(grad, into, None, shape, dtype)
-
-    # -- a node with hooks, captures, several outputs, or a recorded backward --------------------------
+    # -- a node with hooks, captures, several outputs, or a recorded backward ------------------------------------------
 
     def _visit(self, node: Node, g: Any) -> Any:
-        """Run one node the long way: tensor hooks, retained gradients, captures, prehooks, the node, its hooks."""
-        nothing = [None] * len(node.edges)
-        given = g if node.outputs is not None else None if g is None else [g]
-        given = list(given) if given else [None] * len(node._outputs())
+        """Run one node the long way: tensor hooks, retained gradients, captures, prehooks, the node itself, its hooks."""
+        given = [None] * len(node.all_outputs()) if g is None else [g] if node.outputs is None else list(g)
         extras = node.extras
         if extras is not None:
             self._tensor_hooks(extras, given)
-        for number in self.captures.get(node, ()):
-            self.captures[node][number] = given[number]
-        if self.into is not None and self.captures and node not in self.leads:
+        for number, x in enumerate(given):
+            if (node, number) in self.captured:
+                self.captured[node, number] = self._tensor(x)
+        nothing = [None] * len(node.edges)
+        if self.into is not None and node not in self.leads:
             return nothing
         if extras is not None and extras.pre:
-            given = self._prehooks(node, extras, given)
-        if all(x is None for x in given) and not node.undefined_too:
-            grads: Any = nothing
-        else:
+            given = self._call_hooks(node, extras.pre, given)
+        grads: Any = nothing
+        if node.undefined_too or any(x is not None for x in given):
             apply = node.apply_recorded if self.create else node.apply
             grads = apply(given[0] if node.outputs is None else given)
         if modes.anomaly and modes.check_nan:
-            check_anomaly(node, grads)
+            for i, x in enumerate(grads):
+                if x is not None and np.isnan(self._tensor(x)._array).any():
+                    raise errors.nan_found(node, i)
         if extras is not None and extras.post:
-            grads = self._posthooks(node, extras, grads, given)
+            fitted = [
+                None if e is None or x is None else fit(x, *e[0].all_outputs()[e[1]], e[0])
+                for e, x in zip(node.edges, grads, strict=True)
+            ]
+            grads = self._call_hooks(node, extras.post, fitted, tuple(map(self._tensor, given)))
         return grads
 
     def _tensor(self, g: Any) -> Any:
-        return g if g is None or isinstance(g, TensorBase) else make(g)
-
-    def _value(self, g: Any) -> Any:
-        return g if g is None or self.create else g._array
+        return g if g is None or self.create else make(g)
 
     def _tensor_hooks(self, extras: Any, given: list) -> None:
         for number, hooks in extras.tensor.items():
             if given[number] is not None:
-                given[number] = self._value(call_tensor_hooks(hooks, self._tensor(given[number])))
+                given[number] = self._hooked(hooks, given[number])
         for number, reference in extras.retain.items():
-            tensor = reference()
-            if tensor is not None and given[number] is not None:
-                kept = self._tensor(given[number])
-                meta = tensor._ensure_meta()
-                if meta.grad is None:
-                    meta.grad = kept if self.create else make(np.array(kept._array))
-                else:
-                    meta.grad = meta.grad + kept
+            tensor, g = reference(), given[number]
+            if tensor is not None and g is not None:
+                meta = tensor._more()
+                new = g if self.create else make(np.array(g))
+                meta.grad = new if meta.grad is None else meta.grad + new
 
-    def _prehooks(self, node: Node, extras: Any, given: list) -> list:
-        tensors = tuple(self._tensor(x) for x in given)
-        for hook in list(extras.pre.values()):
-            tensors = _replaced(hook(tensors), tensors, node, "prehook")
-        return [self._value(x) for x in tensors]
+    def _hooked(self, hooks: Any, g: Any) -> Any:
+        """The gradient after tensor hooks, each of which may replace it for the next."""
+        tensor = self._tensor(g)
+        for hook in list(hooks.values()):
+            found = hook(tensor)
+            if found is None:
+                continue
+            if not isinstance(found, TensorBase):
+                raise errors.not_tensor(f"what hook {hook!r} returns (or None)", found)
+            for what, a, b in (("size", tensor.shape, found.shape), ("type", tensor.dtype, found.dtype)):
+                if a != b:
+                    raise errors.hook_result(hook, what, a, b)
+            tensor = found
+        return tensor if self.create else tensor._array
 
-    def _posthooks(self, node: Node, extras: Any, grads: Any, given: list) -> list:
-        inputs = tuple(None if e is None else self._tensor(self._for_edge(e, x)) for e, x in zip(node.edges, grads, strict=False))
-        outputs = tuple(self._tensor(x) for x in given)
-        for hook in list(extras.post.values()):
-            inputs = _replaced(hook(inputs, outputs), inputs, node, "hook")
-        return [self._value(x) for x in inputs]
+    def _call_hooks(self, node: Node, hooks: Any, given: Any, *more: Any) -> list:
+        """What node hooks make of a tuple of gradients."""
+        tensors = tuple(map(self._tensor, given))
+        for hook in list(hooks.values()):
+            found = hook(tensors, *more)
+            if found is None:
+                continue
+            found = (found,) if isinstance(found, TensorBase) else tuple(found)
+            if len(found) != len(tensors):
+                raise errors.hook_count(node, len(found), len(tensors))
+            tensors = found
+        return [x if x is None or self.create else x._array for x in tensors]
 
-    def _for_edge(self, edge: Edge, grad: Any) -> Any:
-        return grad if grad is None else self._fitted(grad, *edge)
-
-    # -- the leaves ------------------------------------------------------------------------------------
+    # -- the leaves ----------------------------------------------------------------------------------------------------
 
     def _accumulate(self, node: AccumulateGrad, g: Any) -> None:
         """Add a complete gradient into its leaf's ``.grad``, or keep it for grad(); hooks first."""
         leaf = node.variable
-        meta = leaf._ensure_meta()
+        meta = leaf._more()
         if meta.hooks:
-            g = self._value(call_tensor_hooks(meta.hooks, self._tensor(g)))
-        if node in self.captures:
-            self.captures[node][0] = g
-            return
-        if self.captures:
+            g = self._hooked(meta.hooks, g)
+        if self.captured:
+            self.captured[node, 0] = self._tensor(g)
             return
         extras = node.extras
         if extras is not None and extras.pre:
-            (g,) = self._prehooks(node, extras, [g])
+            (g,) = self._call_hooks(node, extras.pre, [g])
         if g is not None:
-            self._add(leaf, meta, g)
-        if meta.post_hooks:
-            for hook in list(meta.post_hooks.values()):
-                hook(leaf)
+            self._add(meta, g)
+        for hook in list((meta.post_hooks or {}).values()):
+            hook(leaf)
         if extras is not None and extras.post:
-            self._posthooks(node, extras, (), [g])
+            self._call_hooks(node, extras.post, (), (self._tensor(g),))
 
-    def _add(self, leaf: TensorBase, meta: Any, g: Any) -> None:
+    def _add(self, meta: Any, g: Any) -> None:
         old = meta.grad
         if self.create:
-            from gradlab.engine.views import copy
-
-            meta.grad = copy(make(np.zeros_like(g._array)), g) if old is None else old + g
+            meta.grad = make(np.zeros_like(g._array)).copy_(g) if old is None else old + g
         elif old is None:
             meta.grad = make(np.array(g))
-        elif old._edge is not None:
+        elif old.requires_grad:
             meta.grad = old + make(g)
         else:
             np.add(old._array, g, out=old._array)
-            bump(old)
+            old._version_counter()[0] += 1
 
 
-def call_tensor_hooks(hooks: Any, tensor: Any) -> Any:
-    """Run tensor hooks in order; what one returns replaces the gradient for the next."""
-    for hook in list(hooks.values()):
-        found = hook(tensor)
-        if found is None:
-            continue
-        if not isinstance(found, TensorBase):
-            raise TypeError(f"hook must return a Tensor or None, but {hook!r} returned {type(found).__name__}")
-        if found._array.shape != tensor._array.shape:
-            raise RuntimeError(f"hook '{hook!r}' has changed the size of value: {list(tensor.shape)} to {list(found.shape)}")
-        if found._array.dtype != tensor._array.dtype:
-            raise RuntimeError(f"hook '{hook!r}' has changed the type of value: {tensor.dtype} to {found.dtype}")
-        tensor = found
-    return tensor
+def fit(g: Any, shape: tuple, dtype: np.dtype, into: Node) -> Any:
+    """A gradient summed to the shape, and cast to the dtype, of the tensor that it is for. On arrays and on tensors."""
+    if g.shape != shape:
+        g = sum_to(g, shape, into)
+    if isinstance(g, TensorBase):
+        return g if g._array.dtype == dtype else g.to(dtype)
+    return g if g.dtype == dtype else g.astype(dtype)
 
 
-def _replaced(found: Any, before: tuple, node: Node, kind: str) -> tuple:
-    if found is None:
-        return before
-    found = (found,) if isinstance(found, TensorBase) else tuple(found)
-    if len(found) != len(before):
-        raise RuntimeError(f"{kind} of {node.name()} returned an incorrect number of values (got {len(found)}, expected {len(before)})")
-    return found
-
-
-def fit(grad: Any, into: Node, node: Node | None, shape: Any = None, dtype: Any = None) -> Any:
-    """A gradient summed to the shape, and cast to the dtype, of the tensor that it is for."""
-    shape, dtype = (into.shape, into.dtype) if shape is None else (shape, dtype)
-    if grad.shape != shape:
-        grad = np.asarray(sum_to(grad, shape, into))
-    return grad if grad.dtype == dtype else grad.astype(dtype)
-
-
-def sum_to(grad: Any, shape: tuple, into: Any = None) -> Any:
-    """Undo broadcasting: sum the axes that were added or stretched. Works on arrays and tensors."""
-    extra = grad.ndim - len(shape)
-    axes = tuple(range(extra)) + tuple(i + extra for i, n in enumerate(shape) if n == 1 and grad.shape[i + extra] != 1)
-    if extra < 0 or any(n != 1 and n != grad.shape[i + extra] for i, n in enumerate(shape)):
-        raise RuntimeError(
-            f"a backward returned an invalid gradient - got {list(grad.shape)} but expected shape compatible with {list(shape)}"
-            + (f" (on the way to {into.name()})" if into else "")
-        )
-    summed = grad.sum(axis=axes, keepdims=True) if axes else grad
-    return summed.reshape(shape) if extra else summed
-
-
-def fit_recorded(grad: Any, shape: tuple, dtype: Any) -> Any:
-    """`fit` on tensors: the sum and the cast are recorded."""
-    if grad._array.shape != shape:
-        grad = sum_to(grad, shape)
-    return grad if grad._array.dtype == dtype else grad.to(dtype)
-
-
-def check_anomaly(node: Node, grads: Sequence[Any]) -> None:
-    for i, g in enumerate(grads):
-        array = g._array if isinstance(g, TensorBase) else g
-        if array is not None and np.isnan(array).any():
-            stack = node.metadata.get("traceback_")
-            made = "".join(stack) if stack else "(forward was not under detect_anomaly)"
-            raise RuntimeError(f"Function '{node.name()}' returned nan values in its {i}th output. Recorded by this forward call:\n{made}")
+def sum_to(g: Any, shape: tuple, into: Any = None) -> Any:
+    """Undo broadcasting: sum the axes that were added or stretched."""
+    extra = g.ndim - len(shape)
+    stretched = [i for i, n in enumerate(shape) if n != g.shape[i + extra]] if extra >= 0 else [-1]
+    if any(i < 0 or shape[i] != 1 for i in stretched):
+        raise errors.invalid_gradient(g.shape, shape, into)
+    axes = (*range(extra), *(i + extra for i in stretched))
+    return g.sum(axis=axes, keepdims=True).reshape(shape)

@@ -7,7 +7,9 @@ from typing import Any
 
 from gradlab.autograd.function import Function
 from gradlab.autograd.graph import saved_tensors_hooks
-from gradlab.engine import TensorBase, backward, enable_grad, modes, set_grad_enabled
+from gradlab.autograd.grad_mode import enable_grad, set_grad_enabled
+from gradlab.autograd.backward import backward
+from gradlab.engine import TensorBase, modes
 
 
 def checkpoint(function: Callable, *args: Any, use_reentrant: bool | None = None, preserve_rng_state: bool = True, **kwargs: Any) -> Any:
@@ -82,13 +84,12 @@ class _Frame:
     def _recompute(self) -> None:
         found: list = []
         detached = tuple(a.detach().requires_grad_(a.requires_grad) if isinstance(a, TensorBase) else a for a in self.args)
-        before = modes.saved_hooks
-        modes.set(saved_hooks=[])
+        before = modes.set(saved_hooks=())
         try:
             with enable_grad(), self.rng, saved_tensors_hooks(lambda t: found.append(t), lambda t: t):
                 self.function(*detached, **self.kwargs)
         finally:
-            modes.set(saved_hooks=before)
+            modes.set(**before)
         self.again = dict(enumerate(found))
 
 

@@ -1,0 +1,211 @@
+"""What the engine says when something is wrong: what happened, at which node, what to do, and torch's own phrase for searching."""
+
+from __future__ import annotations
+
+from typing import Any
+
+INFERENCE_SAVED = (
+    "Inference tensors cannot be saved for backward. This tensor was made under inference_mode(), which keeps no version "
+    "counter: use no_grad() there, or clone() the tensor outside to get an ordinary one."
+)
+INFERENCE_VERSION = "Inference tensors do not track version counter."
+INFERENCE_REQUIRES = (
+    "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed. Use a clone() of it."
+)
+INFERENCE_WRITE = "Inplace update to inference tensor outside InferenceMode is not allowed. Write to a clone() of it."
+COMPLEX = "gradlab has no complex tensors; use torch for complex autograd."
+TWICE = "trying to differentiate twice a function that was marked with @once_differentiable"
+PACK_WROTE = "A saved tensor pack hook is modifying its input in place. Return a new value instead."
+HOOKS_SET = "Calling register_hooks on a saved tensor whose hooks have already been set is not allowed."
+NON_LEAF_GRAD = (
+    "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be populated "
+    "during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf Tensor, use "
+    ".retain_grad() on it before backward()."
+)
+NO_HOOK = "cannot register a hook on a tensor that doesn't require gradient: no gradient will ever pass it."
+NO_RETAIN = "can't retain_grad on Tensor that has requires_grad=False: no gradient will ever reach it."
+NO_POST_HOOK = "post accumulate grad hooks cannot be registered on non-leaf tensors; register_hook works there."
+DETACH_VIEW = "Can't detach views in-place. Use detach() instead."
+DATA_DTYPE = "data set to a tensor that requires gradients must be floating point or complex dtype"
+OWN_GRAD = "can't assign Variable as its own grad"
+EMPTY_INPUTS = "'inputs' argument to backward() cannot be empty."
+BATCHED = "gradlab has no batched gradients (is_grads_batched); call grad() once per row."
+MATERIALIZE = "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
+DIRTY = "Some elements marked as dirty during the forward method were not returned as output."
+NO_GRAPH = (
+    "does not require grad and does not have a grad_fn: nothing that it was computed from requires grad, or the graph was cut "
+    "(detach, no_grad, .data, .item(), a new tensor made of old values)."
+)
+LEAF_WRITTEN = (
+    "a leaf Variable that requires grad is being used in an in-place operation. Its value is what the gradient is for: update "
+    "it under torch.no_grad(), or use the out-of-place form."
+)
+VIEW_OF_LEAF_WRITTEN = (
+    "a view of a leaf Variable that requires grad is being used in an in-place operation. Write under torch.no_grad(), or make "
+    "the view of a clone()."
+)
+ORIGINS = {
+    "no_grad": "was created in no_grad mode and is being modified inplace with grad mode enabled",
+    "several": "is the output of a function that returns multiple views, whose outputs cannot be modified inplace",
+    "function": "was created inside a custom Function (or an input was returned as it is), and rewriting its history would "
+    "override that Function's backward",
+}
+
+
+def freed(node: Any) -> RuntimeError:
+    return RuntimeError(
+        "Trying to backward through the graph a second time (or directly access saved tensors after they have already been "
+        f"freed). {node.name()} let go of what it had saved when a backward ran through it. Pass retain_graph=True to the "
+        "*earlier* backward() to keep it, or add the losses and call backward() once, or compute the output again: a new "
+        "forward needs no retain_graph."
+    )
+
+
+def modified(node: Any, array: Any, then: int, now: int) -> RuntimeError:
+    return RuntimeError(
+        "one of the variables needed for gradient computation has been modified by an inplace operation: "
+        f"{node.name()} saved a tensor of shape {list(array.shape)} at version {then}, and it is at version {now} now. Make the "
+        "edit out of place (x = x + 1 instead of x += 1), or before the tensor is used, or edit a clone(); detect_anomaly() "
+        "shows the forward line."
+    )
+
+
+def unpacked(node: Any, found: Any) -> TypeError:
+    return TypeError(
+        "Output of saved tensor unpack_hook expected to be a Tensor but got result of type "
+        f"{type(found).__name__} ({node.name()})."
+    )
+
+
+def never_saved(node: Any, name: str) -> RuntimeError:
+    return RuntimeError(f"{node.name()} never saved '{name}': there is nothing to register hooks on.")
+
+
+def pickled(node: Any) -> TypeError:
+    return TypeError(f"cannot pickle '{node.name()}' object: a graph node lives with its graph. Save the tensor's values.")
+
+
+def not_leaf(tensor: Any) -> RuntimeError:
+    return RuntimeError(
+        f"you can only change requires_grad flags of leaf variables. This tensor was made by {tensor.grad_fn}: use detach() to "
+        "get one without history."
+    )
+
+
+def not_float(tensor: Any) -> RuntimeError:
+    return RuntimeError(
+        f"only Tensors of floating point and complex dtype can require gradients; this one is {tensor.dtype}. Convert it "
+        "first, for example with .float()."
+    )
+
+
+def not_tensor(what: str, found: Any) -> TypeError:
+    return TypeError(f"{what} has to be a Tensor, but got {type(found).__name__}.")
+
+
+def grad_differs(what: str, found: Any, wanted: Any) -> RuntimeError:
+    return RuntimeError(f"assigned grad has data of a different {what}: {found}, the tensor has {wanted}.")
+
+
+def arguments(op: Any, text: str) -> TypeError:
+    return TypeError(f"{op.label}({', '.join(op.names)}) {text}")
+
+
+def shapes(op: Any, arrays: list, error: Exception) -> RuntimeError:
+    found = [list(a.shape) for a in arrays if hasattr(a, "shape")]
+    if "broadcast" in str(error) and len(found) == 2:
+        return RuntimeError(
+            "The size of tensor a must match the size of tensor b at every dimension that is not 1: "
+            f"{op.label} got shapes {found[0]} and {found[1]}."
+        )
+    return RuntimeError(f"{op.label} of shapes {', '.join(map(str, found))}: {error}")
+
+
+def view_written(origin: str) -> RuntimeError:
+    return RuntimeError(
+        f"Output of a view function is being modified inplace: this view {ORIGINS[origin]}. Replace the inplace operation by an "
+        "out-of-place one, or write into a clone() of the view."
+    )
+
+
+def result_shape(name: str, tensor: Any, result: Any) -> RuntimeError:
+    return RuntimeError(
+        f"output with shape {list(tensor.shape)} doesn't match the broadcast shape {list(result.shape)} ({name}): an in-place "
+        "operation cannot change the shape. Use the out-of-place form."
+    )
+
+
+def result_dtype(name: str, tensor: Any, result: Any) -> RuntimeError:
+    return RuntimeError(
+        f"result type {result.dtype} can't be cast to the desired output type {tensor.dtype} ({name}). Convert the tensor "
+        "first, or use the out-of-place form."
+    )
+
+
+def no_graph(index: int) -> RuntimeError:
+    return RuntimeError(f"element {index} of tensors {NO_GRAPH}")
+
+
+def not_scalar(tensor: Any) -> RuntimeError:
+    return RuntimeError(
+        f"grad can be implicitly created only for scalar outputs, and this one has shape {list(tensor.shape)}. Reduce it first "
+        "(.sum(), .mean()), or pass backward(gradient=...) of that shape."
+    )
+
+
+def start_shape(tensor: Any, grad: Any) -> RuntimeError:
+    return RuntimeError(
+        f"Mismatch in shape: the gradient has a shape of {list(grad.shape)} and the output has a shape of {list(tensor.shape)}."
+    )
+
+
+def counts_differ(tensors: int, grads: int) -> RuntimeError:
+    return RuntimeError(f"got {tensors} tensors and {grads} gradients")
+
+
+def no_target(index: int) -> RuntimeError:
+    return RuntimeError(f"One of the differentiated Tensors does not require grad: input number {index}.")
+
+
+def unused(index: int) -> RuntimeError:
+    return RuntimeError(
+        "One of the differentiated Tensors appears to not have been used in the graph: input number "
+        f"{index}. Set allow_unused=True to get None for it."
+    )
+
+
+def hook_result(hook: Any, what: str, before: Any, found: Any) -> RuntimeError:
+    return RuntimeError(f"hook '{hook!r}' has changed the {what} of value: {before} to {found}")
+
+
+def hook_count(node: Any, found: int, wanted: int) -> RuntimeError:
+    return RuntimeError(f"a hook of {node.name()} returned an incorrect number of values (got {found}, expected {wanted})")
+
+
+def invalid_gradient(found: Any, wanted: Any, into: Any) -> RuntimeError:
+    return RuntimeError(
+        f"a backward returned an invalid gradient - got {list(found)} but expected shape compatible with {list(wanted)} (on the "
+        f"way to {into.name()})."
+    )
+
+
+def nan_found(node: Any, index: int) -> RuntimeError:
+    stack = node.metadata.get("traceback_")
+    made = "".join(stack) if stack else "(its forward did not run under detect_anomaly)"
+    return RuntimeError(
+        f"Function '{node.name()}' returned nan values in its {index}th output. Recorded by this forward call:\n{made}"
+    )
+
+
+def gradient_count(node: Any, found: int, wanted: int) -> RuntimeError:
+    return RuntimeError(
+        f"function {node.name()} returned an incorrect number of gradients (expected {wanted}, got {found}): backward returns "
+        "one per argument of forward, None for those without."
+    )
+
+
+def gradient_for_constant(node: Any, index: int) -> RuntimeError:
+    return RuntimeError(
+        f"function {node.name()} returned a gradient different from None at position {index + 1}, but the corresponding forward "
+        "input was not a Variable"
+    )

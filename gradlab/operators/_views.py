@@ -1,0 +1,173 @@
+"""Views share memory and a version counter with their base, and start their history again when that memory was written.
+
+A view remembers its base and, as a chain of steps, how to cut the same view out of any array shaped like the base.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gradlab import errors
+from gradlab.engine.modes import modes
+from gradlab.engine.node import Node, numbers
+from gradlab.engine.record import Operator, operator
+from gradlab.engine.tensor import INFERENCE, TensorBase
+
+
+class View:
+    """What a tensor is a view of. ``origin`` says how it came about: "" or a key of errors.ORIGINS."""
+
+    __slots__ = ("base", "origin", "parent", "step", "version")
+
+    def __init__(self, of: TensorBase, step: Callable, origin: str) -> None:
+        self.parent, self.step = of._view, step
+        self.base = of if of._view is None else of._view.base
+        self.origin = origin or (of._view.origin if of._view else "")
+        self.version = self.base._version_counter()[0]
+
+    def cut(self, array: Any) -> Any:
+        """The same view of another array of the base's shape. Shares that array's memory."""
+        steps, view = [], self
+        while view is not None:
+            steps.append(view.step)
+            view = view.parent
+        for step in reversed(steps):
+            array = step(array)
+        return array
+
+    def refresh(self, tensor: TensorBase) -> None:
+        """After a write through the base or another view, the view's history starts again from the base's."""
+        counter = self.base._counter
+        if counter is INFERENCE or counter[0] == self.version:
+            return
+        self.version = counter[0]
+        if not self.base.is_leaf:
+            before = modes.set(grad=True)
+            tensor._edge = as_strided(self.base, self.cut)._edge
+            modes.set(**before)
+
+
+def mark(forward: Callable, values: list, options: list, tensors: list, several: bool) -> None:
+    """Tell fresh results of a view operator that they are views of the first tensor among its values."""
+    source = next(v for v in values if isinstance(v, TensorBase))
+    if source._counter is INFERENCE:
+        return
+    origin = "several" if several else "" if modes.grad else "no_grad"
+    for number, tensor in enumerate(tensors):
+
+        def step(array: Any, number: int = number) -> Any:
+            found = forward(array, *options)
+            return found[number] if several else found
+
+        if np.may_share_memory(tensor._array, source._array) or not tensor._array.size:
+            tensor._view, tensor._counter = View(source, step, origin), source._version_counter()
+
+
+Operator.mark_views = staticmethod(mark)
+
+
+# -- cutting a piece out of a tensor and putting it back, as operators -------------------------------------------------
+
+
+def _put(self: np.ndarray, cut: Callable, shape: tuple) -> np.ndarray:
+    """Zeros of ``shape`` with self added at the piece: elements that the piece holds several times are summed."""
+    size = int(np.prod(shape))
+    places = cut(np.arange(size).reshape(shape)).ravel()
+    return np.bincount(places, self.ravel(), size).reshape(shape).astype(self.dtype)
+
+
+def _replace(self: np.ndarray, src: Any, cut: Callable) -> np.ndarray:
+    array = np.array(self)
+    cut(array)[...] = src
+    return array
+
+
+put = operator("AsStridedScatterBackward0", _put, self=lambda g, cut: as_strided(g, cut))
+as_strided = operator(
+    "AsStridedBackward0", lambda self, cut: np.array(cut(self)), self=lambda g, self_shape, cut: put(g, cut, self_shape)
+)
+replace = operator(
+    "AsStridedScatterBackward0",
+    _replace,
+    self=lambda g, cut: replace(g, 0.0, cut),
+    src=lambda g, cut: as_strided(g, cut),
+)
+copy = operator(
+    "CopyBackwards",
+    lambda self, src: np.broadcast_to(src, self.shape).astype(self.dtype),
+    self=lambda g: g * 0.0,
+    src=lambda g: g,
+)
+
+
+class CopySlices(Node):
+    """A write into a view, seen from its base: the write's own node for the region, the old history for the rest."""
+
+    __slots__ = ("cut", "inner")
+
+    def __init__(self, base: TensorBase, view: View, inner: Any) -> None:
+        self.edges, self.inner, self.cut = (base._gradient_edge(), *inner.edges[1:]), inner, view.cut
+        self.number, self.extras, self.shape, self.dtype = next(numbers), None, base._array.shape, base._array.dtype
+
+    def apply(self, g: Any) -> tuple:
+        grads = self.inner.apply(np.array(self.cut(g)))
+        result = np.array(g)
+        self.cut(result)[...] = 0.0 if grads[0] is None else grads[0]
+        return (result, *grads[1:])
+
+    def apply_recorded(self, g: Any) -> tuple:
+        grads = self.inner.apply_recorded(as_strided(g, self.cut))
+        return (replace(g, 0.0 if grads[0] is None else grads[0], self.cut), *grads[1:])
+
+    def free(self) -> None:
+        self.inner.free()
+
+
+# -- what an in-place write does to history ----------------------------------------------------------------------------
+
+
+def check_writable(self: TensorBase, others: tuple = ()) -> None:
+    """RuntimeError where torch forbids writing into this tensor, with `others` taking part in the operation."""
+    if self._counter is INFERENCE and not modes.inference:
+        raise RuntimeError(errors.INFERENCE_WRITE)
+    view, tracked = self._view, self.requires_grad
+    if not modes.grad or not (tracked or any(isinstance(x, TensorBase) and x.requires_grad for x in others)):
+        return
+    if view is not None and view.origin:
+        raise errors.view_written(view.origin)
+    if view is not None and tracked and view.base.is_leaf:
+        raise RuntimeError(errors.VIEW_OF_LEAF_WRITTEN)
+    if tracked and self.is_leaf:
+        raise RuntimeError(errors.LEAF_WRITTEN)
+
+
+def count_write(self: TensorBase) -> None:
+    """Raise the version of every tensor on the same memory."""
+    if self._counter is not INFERENCE:
+        self._version_counter()[0] += 1
+    elif not modes.inference:
+        raise RuntimeError(errors.INFERENCE_WRITE)
+
+
+def rebase(self: TensorBase, edge: Any) -> None:
+    """Self's history is now `edge`; if self is a view, its base's history is a CopySlices around that edge's node."""
+    view, retained = self._view, self._edge if self.retains_grad else None
+    if view is None:
+        self._edge = edge
+    else:
+        base_retained = view.base._edge if view.base.retains_grad else None
+        view.base._edge = (CopySlices(view.base, view, edge[0]), 0)
+        _move_retained(view.base, base_retained)
+        view.version = -1
+        view.refresh(self)
+    _move_retained(self, retained)
+
+
+def _move_retained(self: TensorBase, old: Any) -> None:
+    """retain_grad() follows the tensor to its new node; hooks stay with the old one."""
+    if old is not None:
+        old[0].extras.retain.pop(old[1], None)
+        self.retain_grad()

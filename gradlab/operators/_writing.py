@@ -1,0 +1,111 @@
+"""inplace(): the in-place form of an operator or composite.
+
+An in-place operation is the ordinary one, copied into the old memory; its node then takes over the tensor's place in the
+graph. What a node saved of the old value is a copy of it; what it saved of the result is the written memory.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gradlab import errors
+from gradlab.engine.modes import EXTRAS, modes, notify
+from gradlab.engine.tensor import INFERENCE, TensorBase, make
+from gradlab.operators._views import View, check_writable, copy, count_write, rebase
+
+
+def inplace(function: Callable) -> Callable:
+    """The in-place form of ``function(self, ...)``: its result is written into self's memory, and self is returned.
+
+    RuntimeError for a leaf that requires grad, a view of one, a result of another shape, or one whose dtype does not fit.
+    """
+    op = getattr(function, "operator", None)
+    name = function.__name__.rstrip("_") + "_"
+
+    def in_place(self: Any, *args: Any, **options: Any) -> Any:
+        if not isinstance(self, TensorBase):
+            raise errors.not_tensor(f"{name}(): argument 'self'", self)
+        check_writable(self, (*args, *options.values()))
+        if op is not None and op.view:
+            _become(self, function(_stand_in(self), *args, **options))
+        else:
+            _overwrite(self, function, args, options, name)
+        if modes.word == EXTRAS:
+            notify(name, (self, *args), self)
+        return self
+
+    in_place.__name__ = in_place.__qualname__ = name
+    return in_place
+
+
+def _stand_in(self: TensorBase) -> Any:
+    """A tensor with self's present value and place in the graph: what nodes save of self, they save of this one."""
+    before = make(self._array.copy() if modes.saved_hooks else self._array)
+    return before._placed(self._gradient_edge() if modes.grad else None)
+
+
+def _overwrite(self: TensorBase, function: Callable, args: tuple, options: dict, name: str) -> None:
+    before = _stand_in(self)
+    result = function(before, *args, **options)
+    if result is before:
+        return
+    if not hasattr(function, "operator") and self._view is not None:
+        result = copy(before, result)  # rebase() needs a node whose first edge is self's
+    check_fits(self, result, name)
+    kept = weakref.ref(before)
+    del before
+    still_used = kept()
+    if still_used is not None:
+        still_used._array = still_used._array.copy()
+    write(self, result._array)
+    if result._edge is not None:
+        node = result._edge[0]
+        _point_results_at(node, result, self)
+        if node.outputs is None:
+            node.dtype = self._array.dtype
+        rebase(self, result._edge)
+
+
+def check_fits(self: TensorBase, result: TensorBase, name: str) -> None:
+    """RuntimeError when ``result`` cannot be written into self."""
+    if result._array.shape != self._array.shape:
+        raise errors.result_shape(name, self, result)
+    ours, theirs = ("b" if t._array.dtype.kind == "b" else t._array.dtype.kind for t in (self, result))
+    if "buif".index(theirs) > "buif".index(ours) and (ours, theirs) != ("u", "i"):
+        raise errors.result_dtype(name, self, result)
+
+
+def write(self: TensorBase, array: Any) -> None:
+    """Copy ``array`` into the tensor's memory and count the write."""
+    np.copyto(self._array, array, casting="unsafe")
+    count_write(self)
+
+
+def _point_results_at(node: Any, result: TensorBase, self: TensorBase) -> None:
+    """A saved result is what now lies in self's memory, at its version now."""
+    slots = list(getattr(node, "saved", None) or ())
+    if self._counter is INFERENCE or not slots:
+        return
+    for i in range(0, len(slots), 3):
+        if type(slots[i + 1]) is list and slots[i + 1] is result._counter:
+            slots[i : i + 3] = self._array, self._version_counter(), self._version_counter()[0]
+    node.saved = tuple(slots)
+
+
+def _become(self: TensorBase, result: TensorBase) -> None:
+    """t_(), squeeze_() and their like: the tensor itself becomes the view; no value is written."""
+    above = self._view
+    if above is not None:
+        view = self._view = View.__new__(View)
+        view.base, view.parent, view.step = above.base, above, result._view.step
+        view.origin, view.version = above.origin, above.version
+    self._array = result._array
+    if result._edge is not None:
+        rebase_target, self._view = self._view, None
+        rebase(self, result._edge)
+        self._view = rebase_target
+    count_write(self)
