@@ -1,0 +1,379 @@
+"""New tensors: from data, filled, counted, and random."""
+
+from __future__ import annotations
+
+import builtins
+import math
+from typing import Any
+
+import numpy as np
+
+from gradlab import dtypes
+from gradlab.devices import device as check_device
+from gradlab.engine import TensorBase, make, modes
+from gradlab.engine.modes import EXTRAS
+from gradlab.engine.modes import notify
+from gradlab.operators._arguments import sizes
+
+
+def finished(array: np.ndarray, requires_grad: bool = False, device: Any = None) -> Any:
+    """The array as a new leaf."""
+    if device is not None:
+        check_device(device)
+    tensor = make(array)
+    if requires_grad:
+        tensor.requires_grad = True
+    return tensor
+
+
+# -- from data -----------------------------------------------------------------------------------------------------------
+
+
+def _plain(data: Any) -> Any:
+    """Nested lists with the tensors in them taken to plain values."""
+    if isinstance(data, TensorBase):
+        return data._array
+    if isinstance(data, (list, tuple)):
+        return [_plain(item) for item in data]
+    return data
+
+
+def _guessed(data: Any) -> np.dtype | None:
+    """The dtype of Python numbers: the default one for floats, int64, bool; None where an array says it."""
+    if isinstance(data, (np.ndarray, np.generic)):
+        return None
+    flat, stack = [], [data]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, (list, tuple)):
+            stack.extend(item)
+        elif isinstance(item, (np.ndarray, np.generic)):
+            flat.append(item.dtype.kind)
+        else:
+            flat.append("f" if isinstance(item, float) else "b" if isinstance(item, (bool, np.bool_)) else "i" if isinstance(item, int) else "?")
+    kinds = set(flat)
+    if not kinds or "f" in kinds:
+        return dtypes.get_default_dtype().numpy
+    return np.dtype(bool) if kinds == {"b"} else np.dtype(np.int64) if kinds <= {"i", "u", "b"} else None
+
+
+def _to_array(data: Any, dtype: Any) -> np.ndarray:
+    """A fresh array of the data; ValueError for ragged lists, TypeError for what is not numbers."""
+    data = _plain(data)
+    wanted = dtypes.to_numpy(dtype) if dtype is not None else _guessed(data)
+    try:
+        array = np.array(data, dtype=wanted)
+    except ValueError as error:
+        raise ValueError(f"expected a sequence whose parts have equal lengths: {error}") from None
+    except OverflowError as error:
+        raise RuntimeError(f"value cannot be converted to type {wanted} without overflow: {error}") from None
+    if array.dtype.kind in "OUS":
+        raise TypeError(f"new(): data must be numbers, got {type(data).__name__} with dtype {array.dtype}")
+    return np.array(dtypes.supported(array.astype(array.dtype.newbyteorder("="), copy=False)), order="C")
+
+
+def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Any:
+    """A new leaf with a copy of the data: a number, nested lists, a numpy array.
+
+    Floats become the default dtype (float32), a numpy array keeps its own.
+
+    >>> import gradlab
+    >>> gradlab.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True).is_leaf
+    True
+    """
+    if isinstance(data, TensorBase):
+        import warnings
+
+        warnings.warn(
+            "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() rather than "
+            "torch.tensor(sourceTensor).",
+            stacklevel=2,
+        )
+    out = finished(_to_array(data, dtype), requires_grad, device)
+    if modes.word == EXTRAS:
+        notify("tensor", (data,), out)
+    return out
+
+
+def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Any:
+    """The tensor itself, or one on the memory of a numpy array where the dtype allows, or a new one."""
+    if isinstance(data, TensorBase):
+        return data.to(dtype) if dtype is not None else data
+    if isinstance(data, np.ndarray) and (dtype is None or dtypes.to_numpy(dtype) == data.dtype):
+        return from_numpy(data)
+    return tensor(data, dtype=dtype, device=device)
+
+
+def from_numpy(array: np.ndarray) -> Any:
+    """A tensor on the array's memory: writing to one changes the other.
+
+    >>> import gradlab, numpy
+    >>> a = numpy.zeros(2)
+    >>> t = gradlab.from_numpy(a)
+    >>> a[0] = 5
+    >>> t
+    tensor([5., 0.], dtype=gradlab.float64)
+    """
+    if not isinstance(array, np.ndarray):
+        raise TypeError(f"expected np.ndarray (got {type(array).__name__})")
+    array = np.asarray(array)
+    if any(step < 0 for step in array.strides):
+        raise ValueError("At least one stride in the given numpy array is negative, and tensors with negative strides are not currently supported. Pass array.copy().")
+    if not array.dtype.isnative:
+        raise ValueError("given numpy array has byte order different from the native byte order. Conversion between byte orders is currently not supported.")
+    if not array.flags.writeable:
+        import warnings
+
+        warnings.warn("The given NumPy array is not writable, and PyTorch does not support non-writable tensors.", stacklevel=2)
+    out = make(dtypes.supported(array))
+    if modes.word == EXTRAS:
+        notify("from_numpy", (array,), out)
+    return out
+
+
+def scalar_tensor(value: Any, *, dtype: Any = None, requires_grad: bool = False) -> Any:
+    """A 0-d tensor."""
+    return tensor(value, dtype=dtype or dtypes.get_default_dtype(), requires_grad=requires_grad)
+
+
+# -- filled ----------------------------------------------------------------------------------------------------------------
+
+
+def _kind(dtype: Any, fallback: Any = None) -> np.dtype:
+    return dtypes.to_numpy(dtype) if dtype is not None else fallback or dtypes.get_default_dtype().numpy
+
+
+def _shape(size: tuple, named: Any = None) -> tuple[int, ...]:
+    shape = sizes(size if named is None else (named,))
+    if any(n < 0 for n in shape):
+        raise RuntimeError(f"Trying to create tensor with negative dimension {min(shape)}: {list(shape)}")
+    return shape
+
+
+def zeros(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Any:
+    """Zeros of a shape, given as `zeros(2, 3)` or `zeros((2, 3))`.
+
+    >>> import gradlab
+    >>> gradlab.zeros(2)
+    tensor([0., 0.])
+    """
+    return finished(np.zeros(_shape(size), _kind(dtype)), requires_grad, device)
+
+
+def ones(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Any:
+    """Ones of a shape."""
+    return finished(np.ones(_shape(size), _kind(dtype)), requires_grad, device)
+
+
+def empty(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None) -> Any:
+    """A tensor with whatever was in the memory."""
+    return finished(np.empty(_shape(size), _kind(dtype)), requires_grad, device)
+
+
+def full(size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Any:
+    """One value everywhere; the dtype is the value's."""
+    value = fill_value.item() if isinstance(fill_value, TensorBase) else fill_value
+    return finished(np.full(_shape((size,) if not isinstance(size, int) else (size,)), value, _kind(dtype, _guessed(value))), requires_grad, device)
+
+
+def _like(self: Any, dtype: Any) -> np.dtype:
+    if not isinstance(self, TensorBase):
+        raise TypeError(f"argument 'input' must be Tensor, not {type(self).__name__}")
+    return self._array.dtype if dtype is None else dtypes.to_numpy(dtype)
+
+
+def zeros_like(input: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None) -> Any:
+    """Zeros of the shape and dtype of another tensor."""
+    return finished(np.zeros(input._array.shape, _like(input, dtype)), requires_grad, device)
+
+
+def ones_like(input: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None) -> Any:
+    """Ones of the shape and dtype of another tensor."""
+    return finished(np.ones(input._array.shape, _like(input, dtype)), requires_grad, device)
+
+
+def empty_like(input: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None) -> Any:
+    """An uninitialised tensor of the shape and dtype of another."""
+    return finished(np.empty(input._array.shape, _like(input, dtype)), requires_grad, device)
+
+
+def full_like(input: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Any:
+    """One value everywhere, in the shape and dtype of another tensor."""
+    return finished(np.full(input._array.shape, fill_value, _like(input, dtype)), requires_grad, device)
+
+
+def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Any:
+    """Ones on the diagonal, zeros elsewhere."""
+    return finished(np.eye(n, n if m is None else m, dtype=_kind(dtype)), requires_grad, device)
+
+
+# -- counted ---------------------------------------------------------------------------------------------------------------
+
+
+def arange(start: Any, end: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Any:
+    """From `start` (0) up to but without `end`, by `step`.
+
+    >>> import gradlab
+    >>> gradlab.arange(3), gradlab.arange(0, 1, 0.5)
+    (tensor([0, 1, 2]), tensor([0.0000, 0.5000]))
+    """
+    start, end = (0, start) if end is None else (start, end)
+    start, end, step = [x.item() if isinstance(x, TensorBase) else x for x in (start, end, step)]
+    if step == 0:
+        raise RuntimeError("step must be nonzero")
+    if (end - start) * step < 0:
+        raise RuntimeError(f"upper bound and lower bound inconsistent with step sign: {start}, {end}, {step}")
+    whole = all(isinstance(x, int) for x in (start, end, step))
+    count = math.ceil((end - start) / step)
+    values = start + step * np.arange(count, dtype=np.int64 if whole else np.float64)
+    return finished(values.astype(_kind(dtype, np.dtype(np.int64) if whole else None)), requires_grad, device)
+
+
+def linspace(start: float, end: float, steps: int, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Any:
+    """So many points at equal distances, both ends included."""
+    start, end = [x.item() if isinstance(x, TensorBase) else x for x in (start, end)]
+    return finished(np.linspace(start, end, steps).astype(_kind(dtype)), requires_grad, device)
+
+
+def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple:
+    """Coordinates of a grid: each vector spread over the dims of the others."""
+    from gradlab.operators.shape import expand, transpose, view
+
+    tensors = tuple(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors
+    shape = [t.numel() for t in tensors]
+    grids = [expand(view(t, [-1 if n == d else 1 for n in range(len(shape))]), shape) for d, t in enumerate(tensors)]
+    return tuple([transpose(g, 0, 1) for g in grids] if indexing == "xy" and len(shape) > 1 else grids)
+
+
+# -- random ------------------------------------------------------------------------------------------------------------------
+
+
+class Generator:
+    """A source of random numbers of its own; gradlab's numbers are numpy's (PCG64), not torch's.
+
+    >>> import gradlab
+    >>> g = gradlab.Generator().manual_seed(1)
+    >>> bool((gradlab.rand(2, generator=g) == gradlab.rand(2, generator=g.manual_seed(1))).all())
+    True
+    """
+
+    def __init__(self, device: Any = "cpu") -> None:
+        check_device(device)
+        self._source, self._seed = np.random.default_rng(), 0
+
+    def manual_seed(self, seed: int) -> Generator:
+        """Start again from a seed."""
+        self._seed, self._source = int(seed), np.random.default_rng(int(seed) % 2**64)
+        return self
+
+    def initial_seed(self) -> int:
+        """The seed it was last started from."""
+        return self._seed
+
+
+default_generator = Generator()
+
+
+def manual_seed(seed: int) -> Generator:
+    """Start gradlab's random numbers from a seed: the same program then draws the same numbers.
+
+    >>> import gradlab
+    >>> _ = gradlab.manual_seed(0)
+    >>> a = gradlab.rand(3)
+    >>> _ = gradlab.manual_seed(0)
+    >>> gradlab.equal(a, gradlab.rand(3))
+    True
+    """
+    return default_generator.manual_seed(seed)
+
+
+def initial_seed() -> int:
+    """The seed of the last manual_seed."""
+    return default_generator.initial_seed()
+
+
+def get_rng_state() -> dict:
+    """The state of the random numbers, for `set_rng_state`."""
+    return default_generator._source.bit_generator.state
+
+
+def set_rng_state(state: dict) -> None:
+    """Continue from a state that `get_rng_state` gave."""
+    default_generator._source.bit_generator.state = state
+
+
+def source(generator: Generator | None = None) -> np.random.Generator:
+    """The numpy generator to draw from."""
+    return (generator or default_generator)._source
+
+
+def _floats(dtype: Any) -> np.dtype:
+    kind = _kind(dtype)
+    if kind.kind != "f":
+        raise RuntimeError(f"random floats have a floating-point dtype, not {kind}")
+    return kind
+
+
+def rand(*size: Any, generator: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Any:
+    """Uniform on [0, 1)."""
+    kind = _floats(dtype)
+    draw = np.float64 if kind == np.float64 else np.float32
+    return finished(source(generator).random(_shape(size), dtype=draw).astype(kind, copy=False), requires_grad, device)
+
+
+def randn(*size: Any, generator: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Any:
+    """Normal with mean 0 and standard deviation 1."""
+    values = source(generator).standard_normal(_shape(size))
+    return finished(np.asarray(values, _floats(dtype)), requires_grad, device)
+
+
+def randint(low: int, high: Any = None, size: Any = None, *, generator: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Any:
+    """Whole numbers from `low` (0) up to but without `high`: `randint(10, (2,))` or `randint(1, 7, (2,))`."""
+    if size is None:
+        low, high, size = 0, low, high
+    values = source(generator).integers(low, high, _shape((size,)))
+    return finished(np.asarray(values, _kind(dtype, np.dtype(np.int64))), requires_grad, device)
+
+
+def randperm(n: int, *, generator: Any = None, dtype: Any = None, device: Any = None) -> Any:
+    """The numbers 0 to n - 1 in random order."""
+    return finished(source(generator).permutation(n).astype(_kind(dtype, np.dtype(np.int64))), False, device)
+
+
+def rand_like(input: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Any:
+    """Uniform on [0, 1), in the shape of another tensor."""
+    return rand(tuple(input.shape), dtype=_like(input, dtype), device=device, requires_grad=requires_grad)
+
+
+def randn_like(input: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Any:
+    """Normal numbers in the shape of another tensor."""
+    return randn(tuple(input.shape), dtype=_like(input, dtype), device=device, requires_grad=requires_grad)
+
+
+def randint_like(input: Any, low: int, high: Any = None, *, dtype: Any = None, device: Any = None) -> Any:
+    """Whole numbers in the shape and dtype of another tensor."""
+    low, high = (0, low) if high is None else (low, high)
+    return randint(low, high, tuple(input.shape), dtype=_like(input, dtype), device=device)
+
+
+def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None) -> Any:
+    """Normal numbers with the given mean and standard deviation (numbers or tensors)."""
+    mean_, std_ = [x._array if isinstance(x, TensorBase) else x for x in (mean, std)]
+    values = source(generator).normal(mean_, std_, None if size is None else _shape((size,)))
+    kinds = [x._array.dtype for x in (mean, std) if isinstance(x, TensorBase)]
+    return make(np.asarray(values, kinds[0] if kinds else dtypes.get_default_dtype().numpy))
+
+
+def bernoulli(input: Any, *, generator: Any = None) -> Any:
+    """1 with the probability that the element says, else 0."""
+    array = input._array
+    if array.size and not (array.min() >= 0 and array.max() <= 1):
+        raise RuntimeError("Expected p_in >= 0 && p_in <= 1: bernoulli takes probabilities")
+    return make((source(generator).random(array.shape) < array).astype(array.dtype))
+
+
+def multinomial(input: Any, num_samples: int, replacement: bool = False, *, generator: Any = None) -> Any:
+    """Indices drawn by weight, from a vector of weights or from each row of a matrix."""
+    rows = input._array if input.ndim == 2 else input._array[None]
+    draws = [source(generator).choice(len(row), num_samples, replacement, row.astype(float) / row.sum(dtype=float)) for row in rows]
+    return make(np.array(draws, np.int64) if input.ndim == 2 else draws[0].astype(np.int64))

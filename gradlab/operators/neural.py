@@ -1,0 +1,420 @@
+"""What networks are made of: activations, softmax, losses, normalisation, embedding. Their public forms are in nn.functional."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from gradlab.engine import TensorBase, operator
+from gradlab.operators._arguments import axis, count, is_number, kept, one_dimensional
+from gradlab.operators.indexing import place, rows_sum
+from gradlab.operators.pointwise import _erf, clamp_max_number, clamp_numbers, erf, exp, log, rsqrt, sigmoid, tanh, where
+from gradlab.operators.shape import cast
+
+# -- activations -------------------------------------------------------------------------------------------------------
+
+relu = operator("ReluBackward0", lambda self: np.maximum(self, 0), self=lambda g, result: where(result <= 0, 0, g))
+leaky_relu = operator(
+    "LeakyReluBackward0",
+    lambda self, negative_slope: np.where(self > 0, self, self * negative_slope),
+    self=lambda g, self, negative_slope: where(self > 0, g, g * negative_slope),
+)
+elu = operator(
+    "EluBackward0",
+    lambda self, alpha: np.where(self > 0, self, alpha * np.expm1(np.minimum(self, 0))),
+    self=lambda g, self, alpha: where(self > 0, g, g * (alpha * exp(clamp_max_number(self, 0)))),
+)
+silu = operator(
+    "SiluBackward0",
+    lambda self: self / (1 + np.exp(-self)),
+    self=lambda g, self: g * _silu_slope(self, sigmoid(self)),
+)
+
+
+def _silu_slope(x, s):
+    return s * (1 + x * (1 - s))
+
+
+def _gelu(self, approximate):
+    if approximate == "tanh":
+        return 0.5 * self * (1 + np.tanh(math.sqrt(2 / math.pi) * (self + 0.044715 * self * self * self)))
+    out = _erf(self * math.sqrt(0.5))
+    out += 1
+    out *= self
+    out *= 0.5
+    return out
+
+
+def _gelu_grad(g, self, approximate):
+    """D. Hendrycks and K. Gimpel, Gaussian error linear units (2016): x times the normal distribution function."""
+    if approximate == "tanh":
+        t = tanh(math.sqrt(2 / math.pi) * (self + 0.044715 * self * self * self))
+        inner = math.sqrt(2 / math.pi) * (1 + 3 * 0.044715 * self * self)
+        return g * (0.5 * (1 + t) + 0.5 * self * (1 - t * t) * inner)
+    density = exp(self * self * -0.5) * (1 / math.sqrt(2 * math.pi))
+    return g * ((erf(self * math.sqrt(0.5)) + 1) * 0.5 + self * density)
+
+
+gelu = operator("GeluBackward0", _gelu, self=lambda g, self, approximate: _gelu_grad(g, self, approximate))
+softplus = operator(
+    "SoftplusBackward0",
+    lambda self, beta, threshold: np.where(self * beta > threshold, self, np.logaddexp(self * beta, 0) / beta),
+    self=lambda g, self, beta, threshold: where(self * beta > threshold, g, g * sigmoid(self * beta)),
+)
+log_sigmoid = operator("LogSigmoidBackward0", lambda self: -np.logaddexp(-self, 0), self=lambda g, self: g * sigmoid(-self))
+hardtanh = operator(
+    "HardtanhBackward0",
+    lambda self, min_val, max_val: np.clip(self, min_val, max_val),
+    self=lambda g, self, min_val, max_val: where((self > min_val) & (self < max_val), g, 0),
+)
+
+# -- softmax -----------------------------------------------------------------------------------------------------------
+
+
+@one_dimensional
+def _softmax(self, dim):
+    if not self.size:
+        return self.copy()
+    out = self - self.max(axis=dim, keepdims=True)
+    np.exp(out, out=out)
+    out /= out.sum(axis=dim, keepdims=True)
+    return out
+
+
+@one_dimensional
+def _log_softmax(self, dim):
+    if not self.size:
+        return self.copy()
+    out = self - self.max(axis=dim, keepdims=True)
+    out -= np.log(np.exp(out).sum(axis=dim, keepdims=True))
+    return out
+
+
+def _sum_kept(x, dim):
+    return x.sum(axis=dim, keepdims=True) if x.ndim else x
+
+
+softmax_along = operator(
+    "SoftmaxBackward0",
+    lambda self, dim: _softmax(self, dim),
+    self=lambda g, result, dim: result * (g - _sum_kept(g * result, dim)),
+)
+log_softmax_along = operator(
+    "LogSoftmaxBackward0",
+    lambda self, dim: _log_softmax(self, dim),
+    self=lambda g, result, dim: g - exp(result) * _sum_kept(g, dim),
+)
+
+
+def softmax(self, dim=None, dtype=None):
+    """`exp(x) / sum(exp(x))` along `dim`.
+
+    >>> import gradlab
+    >>> gradlab.softmax(gradlab.tensor([0.0, 0.0]), dim=0)
+    tensor([0.5000, 0.5000])
+    """
+    self = _floating(self, dtype, "softmax")
+    return softmax_along(self, axis(dim, self.ndim))
+
+
+def log_softmax(self, dim=None, dtype=None):
+    """`log(softmax(x))` along `dim`, computed without overflow."""
+    self = _floating(self, dtype, "log_softmax")
+    return log_softmax_along(self, axis(dim, self.ndim))
+
+
+def _floating(self, dtype, name):
+    if dtype is not None:
+        self = cast(self, dtype)
+    if not self.dtype.is_floating_point:
+        raise NotImplementedError(f'"{name}" not implemented for {self.dtype}: convert with .float() first')
+    return self
+
+
+# -- losses ------------------------------------------------------------------------------------------------------------
+
+
+def _reduced(loss, reduction):
+    if reduction == "none":
+        return loss
+    total = loss.sum()
+    return total if reduction == "sum" else total / (loss.size or math.nan)
+
+
+def _share(shape, reduction):
+    """What each element's gradient is multiplied by: the mean divides by their number."""
+    return 1 / (math.prod(shape) or math.nan) if reduction == "mean" else 1
+
+
+def _scaled(g, shape, reduction):
+    share = _share(shape, reduction)
+    return g if share == 1 else g * share
+
+
+def _difference_loss(name, loss, slope):
+    """A loss of input - target: one node for both, with opposite gradients. `slope` is the loss's derivative (option last)."""
+    return operator(
+        name,
+        lambda self, target, reduction, size: _reduced(loss(self - target, size), reduction),
+        self=lambda g, self, target, reduction, size: _scaled(g, self.shape, reduction) * slope(self - target, size),
+        target=lambda g, self, target, reduction, size: _scaled(g, self.shape, reduction) * slope(target - self, size),
+        promote="common",
+    )
+
+
+def _smooth(d, beta):
+    size = np.abs(d)
+    return np.where(size < beta, 0.5 * d * d / beta, size - 0.5 * beta)
+
+
+def _huber(d, delta):
+    size = np.abs(d)
+    return np.where(size <= delta, 0.5 * d * d, delta * (size - 0.5 * delta))
+
+
+mse_loss = _difference_loss("MseLossBackward0", lambda d, _: d * d, lambda d, _: d * 2)
+smooth_l1_loss = _difference_loss("SmoothL1LossBackward0", _smooth, lambda d, beta: clamp_numbers(d, -beta, beta) * (1 / beta))
+huber_loss = _difference_loss("HuberLossBackward0", _huber, lambda d, delta: clamp_numbers(d, -delta, delta))
+
+
+def _bce(self, target, weight, reduction):
+    if self.size and not (self.min() >= 0 and self.max() <= 1):
+        raise RuntimeError("all elements of input should be between 0 and 1: apply sigmoid first, or use the loss with logits")
+    loss = (target - 1) * np.maximum(np.log1p(-self), -100) - target * np.maximum(np.log(self), -100)
+    return _reduced(loss if weight is None else loss * weight, reduction)
+
+
+def _weighted(g, weight, shape, reduction):
+    g = _scaled(g, shape, reduction)
+    return g if weight is None else g * weight
+
+
+def _bce_slope(x, target):
+    return (x - target) / where((1 - x) * x < 1e-12, 1e-12, (1 - x) * x)
+
+
+binary_cross_entropy = operator(
+    "BinaryCrossEntropyBackward0",
+    _bce,
+    self=lambda g, self, target, weight, reduction: _weighted(g, weight, self.shape, reduction) * _bce_slope(self, target),
+    target=lambda g, self, weight, reduction: _weighted(g, weight, self.shape, reduction) * (log(1 - self) - log(self)),
+)
+
+
+def _bce_logits(self, target, weight, pos_weight, reduction):
+    softplus_minus = np.logaddexp(-self, 0)  # -log(sigmoid(x))
+    if pos_weight is not None:
+        softplus_minus = softplus_minus * (1 + (pos_weight - 1) * target)
+    loss = (1 - target) * self + softplus_minus
+    return _reduced(loss if weight is None else loss * weight, reduction)
+
+
+def _bce_logits_slope(x, target, pos_weight):
+    if pos_weight is None:
+        return sigmoid(x) - target
+    positive = pos_weight * target
+    return (positive + 1 - target) * sigmoid(x) - positive
+
+
+def _bce_logits_target_slope(x, pos_weight):
+    return -x if pos_weight is None else log_sigmoid(-x) - pos_weight * log_sigmoid(x)
+
+
+binary_cross_entropy_with_logits = operator(
+    "BinaryCrossEntropyWithLogitsBackward0",
+    _bce_logits,
+    self=lambda g, self, target, weight, pos_weight, reduction: (
+        _weighted(g, weight, self.shape, reduction) * _bce_logits_slope(self, target, pos_weight)
+    ),
+    target=lambda g, self, weight, pos_weight, reduction: (
+        _weighted(g, weight, self.shape, reduction) * _bce_logits_target_slope(self, pos_weight)
+    ),
+)
+
+
+def _nll(self, target, weight, reduction, ignore_index):
+    """The picked log-probabilities, weighted; the second output is the sum of the weights, for the mean."""
+    dim = self.ndim != 1
+    index = np.expand_dims(target, int(dim))
+    scale = _nll_scale(target, weight, ignore_index, self.shape[dim], self.dtype)
+    loss = np.take_along_axis(self, np.where(index == ignore_index, 0, index), int(dim)).squeeze(int(dim)) * -scale
+    if reduction == "none":
+        return loss, np.zeros((), self.dtype)
+    total = scale.sum(dtype=self.dtype)
+    return (loss.sum() if reduction == "sum" else loss.sum() / total), total
+
+
+def _nll_scale(target, weight, ignore_index, classes, dtype):
+    """The weight of each target: its class's, 1 without weights, 0 where it is ignored."""
+    ignored = target == ignore_index
+    if target.size and not bool((ignored | ((target >= 0) & (target < classes))).all()):
+        wrong = target[~(ignored | ((target >= 0) & (target < classes)))].flat[0]
+        raise IndexError(f"Target {wrong} is out of bounds: there are {classes} classes.")
+    return np.where(ignored, 0, 1 if weight is None else weight[np.where(ignored, 0, target)]).astype(dtype)
+
+
+nll_index = operator(None, lambda target, ignore_index, dim: np.expand_dims(np.where(target == ignore_index, 0, target), dim))
+
+
+def _nll_grad(g, shape, target, weight, total_weight, reduction, ignore_index):
+    dim = int(len(shape) != 1)
+    index = nll_index(target, ignore_index, dim)
+    factors = nll_factors(g, tuple(shape), target, weight, total_weight, reduction, ignore_index)
+    if reduction == "none":
+        g = g.reshape(index.shape)
+    return place(g * factors, tuple(shape), dim, index)
+
+
+def _nll_factors(like, shape, target, weight, total_weight, reduction, ignore_index):
+    dim = int(len(shape) != 1)
+    scale = _nll_scale(target, weight, ignore_index, shape[dim], like.dtype)
+    if reduction == "mean":
+        scale /= total_weight
+    return np.expand_dims(-scale, dim)
+
+
+nll_factors = operator(None, _nll_factors)
+
+
+def _nll_operator(name):
+    return operator(
+        name,
+        _nll,
+        outputs=("output", "total_weight"),
+        self=lambda g, self_shape, target, weight, total_weight, reduction, ignore_index: _nll_grad(
+            g, self_shape, target, weight, total_weight, reduction, ignore_index
+        ),
+    )
+
+
+nll_rows, nll_planes = _nll_operator("NllLossBackward0"), _nll_operator("NllLoss2DBackward0")
+
+# -- normalisation -------------------------------------------------------------------------------------------------------
+
+
+def _standardised(x, dims, eps):
+    """(x - mean) / sqrt(var + eps), with the mean and 1 / sqrt(var + eps), on arrays."""
+    n = count(x.shape, dims)
+    mean = x.sum(axis=dims, keepdims=True) / n
+    out = x - mean
+    rstd = 1 / np.sqrt(np.square(out).sum(axis=dims, keepdims=True) / n + eps)
+    out *= rstd
+    return out, mean, rstd
+
+
+def _standardised_again(x, mean, rstd, dims, eps):
+    """For backward: from the saved statistics on arrays; on tensors from x itself, so that they are differentiated too."""
+    if isinstance(x, TensorBase):
+        n = count(x.shape, dims)
+        centred = x - x.sum(axis=dims, keepdims=True) / n
+        rstd = rsqrt((centred * centred).sum(axis=dims, keepdims=True) / n + eps)
+        return centred * rstd, rstd
+    return (x - mean) * rstd, rstd
+
+
+def _standardised_grad(g, normal, rstd, dims):
+    n = count(g.shape, dims)
+    return rstd * (g - g.sum(axis=dims, keepdims=True) / n - normal * ((g * normal).sum(axis=dims, keepdims=True) / n))
+
+
+def _layer_norm(input, normalized_shape, weight, bias, eps):
+    out, mean, rstd = _standardised(input, tuple(range(input.ndim - len(normalized_shape), input.ndim)), eps)
+    if weight is not None:
+        out *= weight
+    if bias is not None:
+        out += bias
+    return out, mean, rstd
+
+
+def _layer_norm_grad(g, need, input, normalized_shape, weight, result1, result2, eps):
+    dims = tuple(range(input.ndim - len(normalized_shape), input.ndim))
+    normal, rstd = _standardised_again(input, result1, result2, dims, eps)
+    scaled = g if weight is None else g * weight
+    return (
+        _standardised_grad(scaled, normal, rstd, dims) if need[0] else None,
+        g * normal if need[1] else None,
+        g if need[2] else None,
+    )
+
+
+layer_norm = operator(
+    "NativeLayerNormBackward0",
+    _layer_norm,
+    outputs=("result", "result1", "result2"),
+    backward=_layer_norm_grad,
+    inputs=("input", "weight", "bias"),
+)
+
+
+def _channelwise(values, ndim):
+    """One value per channel, shaped to go with (N, C, ...)."""
+    return values.reshape((1, -1) + (1,) * (ndim - 2))
+
+
+def _batch_norm(input, weight, bias, running_mean, running_var, training, eps):
+    dims = (0, *range(2, input.ndim))
+    if training:
+        out, mean, rstd = _standardised(input, dims, eps)
+    else:
+        mean, rstd = _channelwise(running_mean, input.ndim), 1 / np.sqrt(_channelwise(running_var, input.ndim) + eps)
+        out = (input - mean) * rstd
+    if weight is not None:
+        out *= _channelwise(weight, input.ndim)
+    if bias is not None:
+        out += _channelwise(bias, input.ndim)
+    return out.astype(input.dtype, copy=False), mean, rstd
+
+
+def _batch_norm_grad(g, need, input, weight, running_mean, running_var, result1, result2, training, eps):
+    ndim, dims = input.ndim, (0, *range(2, input.ndim))
+    if training:
+        normal, rstd = _standardised_again(input, result1, result2, dims, eps)
+    else:
+        rstd = rsqrt(_channelwise(running_var, ndim) + eps)
+        normal = (input - _channelwise(running_mean, ndim)) * rstd
+    scaled = g if weight is None else g * _channelwise(weight, ndim)
+    return (
+        None if not need[0] else _standardised_grad(scaled, normal, rstd, dims) if training else scaled * rstd,
+        (g * normal).sum(axis=dims) if need[1] else None,
+        g.sum(axis=dims) if need[2] else None,
+    )
+
+
+batch_norm = operator(
+    "NativeBatchNormBackward0",
+    _batch_norm,
+    outputs=("result0", "result1", "result2"),
+    backward=_batch_norm_grad,
+    inputs=("input", "weight", "bias"),
+)
+
+# -- embedding -----------------------------------------------------------------------------------------------------------
+
+
+def _embedding_factors(like, indices, padding_idx, scale_grad_by_freq):
+    factors = np.ones(indices.shape, like.dtype)
+    if scale_grad_by_freq:
+        _, inverse, counts = np.unique(indices, return_inverse=True, return_counts=True)
+        factors /= counts[inverse].reshape(indices.shape)
+    if padding_idx is not None:
+        factors[indices == padding_idx] = 0
+    return factors[..., None]
+
+
+embedding_factors = operator(None, _embedding_factors)
+
+
+def _embedding_grad(g, shape, indices, padding_idx, scale_grad_by_freq):
+    if padding_idx is not None or scale_grad_by_freq:
+        g = g * embedding_factors(g, indices, padding_idx, scale_grad_by_freq)
+    return rows_sum(g.reshape((-1, shape[1])), tuple(shape), 0, indices.reshape((-1,)))
+
+
+embedding = operator(
+    "EmbeddingBackward0",
+    lambda weight, indices, padding_idx, scale_grad_by_freq: weight[indices],
+    weight=lambda g, weight_shape, indices, padding_idx, scale_grad_by_freq: _embedding_grad(
+        g, weight_shape, indices, padding_idx, scale_grad_by_freq
+    ),
+)

@@ -1,0 +1,575 @@
+"""Element by element: arithmetic, powers and exponentials, rounding, choosing, comparing.
+
+Each differentiable operator is one `operator(...)`: torch's node name, the numpy forward, one formula per input.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from gradlab import dtypes
+from gradlab.engine import TensorBase, operator
+from gradlab.operators._arguments import is_number
+
+zeros_like_grad = operator(None, lambda like: np.zeros_like(like))
+
+# -- arithmetic ----------------------------------------------------------------------------------------------------
+
+plus = operator("AddBackward0", np.add, self=lambda g: g, other=lambda g: g, promote="common")
+plus_scaled = operator(
+    "AddBackward0",
+    lambda self, other, alpha: self + other * alpha,
+    self=lambda g: g,
+    other=lambda g, alpha: g * alpha,
+    promote="common",
+)
+minus = operator("SubBackward0", np.subtract, self=lambda g: g, other=lambda g: -g, promote="common")
+minus_scaled = operator(
+    "SubBackward0",
+    lambda self, other, alpha: self - other * alpha,
+    self=lambda g: g,
+    other=lambda g, alpha: g * -alpha,
+    promote="common",
+)
+rsub_tensor = operator(
+    "RsubBackward0",
+    lambda self, other, alpha=1: other - (self if alpha == 1 else self * alpha),
+    self=lambda g, alpha: g * -alpha,
+    other=lambda g: g,
+    promote="common",
+)
+rsub_number = operator(
+    "RsubBackward1",
+    lambda self, other, alpha=1: other - (self if alpha == 1 else self * alpha),
+    self=lambda g, alpha: g * -alpha,
+)
+mul = operator(
+    "MulBackward0", np.multiply, self=lambda g, other: g * other, other=lambda g, self: g * self, promote="common"
+)
+divide = operator(
+    "DivBackward0",
+    np.true_divide,
+    self=lambda g, other: g / other,
+    other=lambda g, self, other: -g * ((self / other) / other),
+    promote="float",
+)
+divide_number = operator("DivBackward1", np.true_divide, self=lambda g, other: g / other, promote="float")
+divide_rounded = operator(
+    "DivBackward2",
+    lambda self, other, rounding_mode: _divide_rounded(self, other, rounding_mode),
+    self=lambda g: zeros_like_grad(g),
+    other=lambda g: zeros_like_grad(g),
+    promote="common",
+)
+remainder_tensor = operator(
+    "RemainderBackward1",
+    np.remainder,
+    self=lambda g: g,
+    other=lambda g, self, other: -g * divide_rounded(self, other, "floor"),
+    promote="common",
+)
+remainder_number = operator(
+    "RemainderBackward0", lambda self, other: np.remainder(self, other), self=lambda g: g, promote="common"
+)
+neg = operator("NegBackward0", np.negative, self=lambda g: -g)
+reciprocal = operator(
+    "ReciprocalBackward0", lambda self: 1 / self, self=lambda g, result: -g * (result * result), promote="float"
+)
+abs = operator("AbsBackward0", np.abs, self=lambda g, self: g * sign(self))
+sign = operator("SignBackward0", np.sign, self=lambda g: zeros_like_grad(g))
+
+
+def add(self, other, *, alpha=1):
+    """`self + alpha * other`.
+
+    >>> import gradlab
+    >>> gradlab.add(gradlab.tensor([1.0, 2.0]), 10, alpha=2)
+    tensor([21., 22.])
+    """
+    return plus(self, other) if alpha == 1 else plus_scaled(self, other, alpha)
+
+
+def sub(self, other, *, alpha=1):
+    """`self - alpha * other`."""
+    return minus(self, other) if alpha == 1 else minus_scaled(self, other, alpha)
+
+
+def rsub(self, other, *, alpha=1):
+    """`other - alpha * self`."""
+    if is_number(other):
+        return rsub_number(as_float_if(self, other, alpha), other, alpha)
+    return rsub_tensor(self, other, alpha)
+
+
+def div(self, other, *, rounding_mode=None):
+    """`self / other`, then rounded towards zero ("trunc") or down ("floor") if asked.
+
+    >>> import gradlab
+    >>> gradlab.div(gradlab.tensor([-7.0, 7.0]), 2, rounding_mode="floor")
+    tensor([-4.,  3.])
+    """
+    if rounding_mode is None:
+        return divide(self, other)
+    if rounding_mode not in ("trunc", "floor"):
+        raise RuntimeError(f"div expected rounding_mode to be one of None, 'trunc', 'floor' but found {rounding_mode!r}")
+    return divide_rounded(self, other, rounding_mode)
+
+
+def _divide_rounded(self, other, rounding_mode):
+    if rounding_mode == "floor":
+        return np.floor_divide(self, other)
+    out = np.trunc(np.true_divide(self, other))
+    return out.astype(np.result_type(self, other), copy=False)
+
+
+def _underivable(name):
+    def formula(g):
+        raise RuntimeError(f"derivative for aten::{name} is not implemented: torch has none either")
+
+    return formula
+
+
+floor_divide = operator(
+    "NotImplemented",
+    np.floor_divide,
+    self=lambda g: _underivable("floor_divide")(g),
+    other=lambda g: _underivable("floor_divide")(g),
+    promote="common",
+)
+number_remainder = operator(
+    "NotImplemented",
+    lambda self, other: np.remainder(self, other),
+    other=lambda g: _underivable("remainder")(g),
+    promote="common",
+)
+
+
+def remainder(self, other):
+    """What floor division leaves: the sign is `other`'s, as in Python."""
+    return remainder_number(as_float_if(self, other), other) if is_number(other) else remainder_tensor(self, other)
+
+
+def remainder_of_number(self, other):
+    """`self % other` for a number `self`; without a derivative, as in torch."""
+    return number_remainder(self, as_float_if(other, self))
+
+
+def as_float_if(self, *numbers):
+    """An integer tensor that meets a float becomes one of the default dtype, as in torch."""
+    if any(isinstance(n, float) for n in numbers) and not isinstance(self, np.ndarray) and not self.dtype.is_floating_point:
+        return self.to(dtypes.get_default_dtype())
+    return self
+
+
+def positive(self):
+    """`self` itself."""
+    if self.dtype == bool:
+        raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
+    return self
+
+
+def true_divide(self, other):
+    """`self / other`."""
+    return divide(self, other)
+
+
+# -- powers, exponentials, trigonometry -----------------------------------------------------------------------------
+
+
+def _power(self, exponent):
+    if np.result_type(self, exponent).kind in "iu" and np.any(np.asarray(exponent) < 0):
+        raise RuntimeError("Integers to negative integer powers are not allowed.")
+    return self**exponent
+
+
+def _power_grad(g, self, exponent):
+    return zeros_like_grad(g) if exponent == 0 else g * (exponent * power_number(self, exponent - 1))
+
+
+power_number = operator("PowBackward0", _power, self=lambda g, self, exponent: _power_grad(g, self, exponent), promote="common")
+power = operator(
+    "PowBackward1",
+    _power,
+    self=lambda g, self, exponent: where(exponent == 0, 0, g * (exponent * self ** (exponent - 1))),
+    exponent=lambda g, self, exponent, result: g * where((self == 0) & (exponent >= 0), 0, result * log(self)),
+    promote="common",
+)
+number_power = operator(
+    "PowBackward2",
+    lambda self, exponent: _power(self, exponent),
+    exponent=lambda g, self, exponent, result: (
+        g * where(exponent >= 0, 0, result * -math.inf) if self == 0 else g * (result * _log_number(self))
+    ),
+    promote="common",
+)
+
+
+def _log_number(number):
+    return math.log(number) if number > 0 else math.nan
+
+
+def pow(self, exponent):
+    """`self ** exponent`; each may be a tensor or a number (one of them a tensor).
+
+    >>> import gradlab
+    >>> gradlab.pow(gradlab.tensor([1.0, 2.0, 3.0]), 2)
+    tensor([1., 4., 9.])
+    """
+    if is_number(exponent):
+        return power_number(as_float_if(self, exponent), exponent)
+    return number_power(self, as_float_if(exponent, self)) if is_number(self) else power(self, exponent)
+
+
+def square(self):
+    """`self ** 2`."""
+    return power_number(self, 2)
+
+
+exp = operator("ExpBackward0", np.exp, self=lambda g, result: g * result, promote="float")
+expm1 = operator("Expm1Backward0", np.expm1, self=lambda g, result: g * (result + 1), promote="float")
+log = operator("LogBackward0", np.log, self=lambda g, self: g / self, promote="float")
+log2 = operator("Log2Backward0", np.log2, self=lambda g, self: g / (self * math.log(2)), promote="float")
+log10 = operator("Log10Backward0", np.log10, self=lambda g, self: g / (self * math.log(10)), promote="float")
+log1p = operator("Log1PBackward0", np.log1p, self=lambda g, self: g / (self + 1), promote="float")
+logaddexp = operator(
+    "LogaddexpBackward0",
+    np.logaddexp,
+    self=lambda g, self, other: g / (1 + exp(other - self)),
+    other=lambda g, self, other: g / (1 + exp(self - other)),
+    promote="common",
+)
+sqrt = operator("SqrtBackward0", np.sqrt, self=lambda g, result: g / (2 * result), promote="float")
+rsqrt = operator(
+    "RsqrtBackward0", lambda self: 1 / np.sqrt(self), self=lambda g, result: -0.5 * g * result**3, promote="float"
+)
+sin = operator("SinBackward0", np.sin, self=lambda g, self: g * cos(self), promote="float")
+cos = operator("CosBackward0", np.cos, self=lambda g, self: g * -sin(self), promote="float")
+tan = operator("TanBackward0", np.tan, self=lambda g, result: g * (1 + result * result), promote="float")
+asin = operator("AsinBackward0", np.arcsin, self=lambda g, self: g * rsqrt(1 - self * self), promote="float")
+acos = operator("AcosBackward0", np.arccos, self=lambda g, self: g * -rsqrt(1 - self * self), promote="float")
+atan = operator("AtanBackward0", np.arctan, self=lambda g, self: g / (self * self + 1), promote="float")
+atan2 = operator(
+    "Atan2Backward0",
+    np.arctan2,
+    self=lambda g, self, other: g * (other / (self * self + other * other)),
+    other=lambda g, self, other: g * (-self / (self * self + other * other)),
+    promote="float",
+)
+sinh = operator("SinhBackward0", np.sinh, self=lambda g, self: g * cosh(self), promote="float")
+cosh = operator("CoshBackward0", np.cosh, self=lambda g, self: g * sinh(self), promote="float")
+tanh = operator("TanhBackward0", np.tanh, self=lambda g, result: g * (1 - result * result), promote="float")
+sigmoid = operator(
+    "SigmoidBackward0",
+    lambda self: 1 / (1 + np.exp(-self)),
+    self=lambda g, result: g * ((1 - result) * result),
+    promote="float",
+)
+
+
+def _xlogy(self, other):
+    return np.where((self == 0) & ~np.isnan(other), np.zeros((), np.result_type(self, other)), self * np.log(other))
+
+
+xlogy_tensor = operator(
+    "XlogyBackward0",
+    _xlogy,
+    self=lambda g, self, other: where((self == 0) & (other <= 0), 0, xlogy_tensor(g, other)),
+    other=lambda g, self, other: g * self / other,
+    promote="float",
+)
+number_xlogy = operator("XlogyBackward1", _xlogy, other=lambda g, self, other: g * self / other, promote="float")
+xlogy_number = operator(
+    "XlogyBackward2",
+    _xlogy,
+    self=lambda g, self, other: where((self == 0) & (other <= 0), 0, xlogy_number(g, other)),
+    promote="float",
+)
+
+
+def xlogy(self, other):
+    """`self * log(other)`, which is 0 where `self` is 0 (also at `other` 0).
+
+    >>> import gradlab
+    >>> gradlab.xlogy(gradlab.tensor([0.0, 2.0]), gradlab.tensor([0.0, 1.0]))
+    tensor([0., 0.])
+    """
+    if is_number(other):
+        return xlogy_number(self, other)
+    return number_xlogy(self, other) if is_number(self) else xlogy_tensor(self, other)
+
+
+# The float32 error function: x P(x^2) / Q(x^2), fitted for |x| <= 4 (beyond, float32 rounds erf to 1).
+_ERF_P = (1.9868006e-06, 2.8456427e-04, 3.88326e-03, 5.3101485e-02, 1.9354307e-01, 1.1283791674)
+_ERF_Q = (3.742028e-05, 1.18555131e-03, 1.520708188e-02, 1.15349179e-01, 5.04855635e-01, 1.0)
+_erf_exact = np.vectorize(math.erf, otypes=[np.float64])
+
+
+def _erf(self):
+    if self.dtype == np.float64 or not self.size:
+        return _erf_exact(self) if self.size else self.copy()
+    x = np.clip(self, -4, 4, dtype=np.float32)
+    square = x * x
+    top, bottom = square * _ERF_P[0], square * _ERF_Q[0]
+    for p in _ERF_P[1:-1]:
+        top += p
+        top *= square
+    for q in _ERF_Q[1:-1]:
+        bottom += q
+        bottom *= square
+    top += _ERF_P[-1]
+    top *= x
+    bottom += _ERF_Q[-1]
+    top /= bottom
+    return np.clip(top, -1, 1, dtype=self.dtype)
+
+
+erf = operator(
+    "ErfBackward0", _erf, self=lambda g, self: 2 / math.sqrt(math.pi) * exp(-(self * self)) * g, promote="float"
+)
+
+# -- rounding ------------------------------------------------------------------------------------------------------
+
+
+def _rounding(ufunc):
+    return lambda self: ufunc(self) if self.dtype.kind == "f" else self.copy()
+
+
+floor = operator("FloorBackward0", _rounding(np.floor), self=lambda g: zeros_like_grad(g))
+ceil = operator("CeilBackward0", _rounding(np.ceil), self=lambda g: zeros_like_grad(g))
+trunc = operator("TruncBackward0", _rounding(np.trunc), self=lambda g: zeros_like_grad(g))
+frac = operator("FracBackward0", lambda self: self - np.trunc(self), self=lambda g: g)
+round_whole = operator("RoundBackward0", _rounding(np.rint), self=lambda g: zeros_like_grad(g))
+round_decimals = operator("RoundBackward1", lambda self, decimals: np.round(self, decimals), self=lambda g: zeros_like_grad(g))
+
+
+def round(self, *, decimals=None):
+    """To the nearest integer (halves to the even one), or to so many decimals.
+
+    >>> import gradlab
+    >>> gradlab.round(gradlab.tensor([0.5, 1.5, 2.345])), gradlab.round(gradlab.tensor(2.345), decimals=1)
+    (tensor([0., 2., 2.]), tensor(2.3000))
+    """
+    return round_whole(self) if decimals is None else round_decimals(self, decimals)
+
+
+# -- choosing ------------------------------------------------------------------------------------------------------
+
+
+def _where(condition, self, other):
+    if condition.dtype != bool:
+        raise RuntimeError(f"where expected condition to be a boolean tensor, but got a tensor with dtype {condition.dtype}")
+    return np.where(condition, self, other)
+
+
+nonzero_rows = operator(None, lambda self: np.argwhere(self))
+where_both = operator(
+    "WhereBackward0",
+    _where,
+    self=lambda g, condition: where(condition, g, 0),
+    other=lambda g, condition: where(condition, 0, g),
+    promote="common",
+)
+
+
+def where(condition, self=None, other=None):
+    """`self` where the condition holds, `other` elsewhere; with one argument, the indices where it holds.
+
+    >>> import gradlab
+    >>> x = gradlab.tensor([-1.0, 2.0])
+    >>> gradlab.where(x > 0, x, 0.0)
+    tensor([0., 2.])
+    """
+    if self is None and other is None:
+        rows = nonzero_rows(condition if condition.ndim else condition.reshape(1))
+        return tuple([rows[:, n] for n in range(rows.shape[1])])
+    return where_both(condition, self, other)
+
+
+maximum = operator(
+    "MaximumBackward0",
+    np.maximum,
+    self=lambda g, self, other: where(self < other, 0, where(self == other, g / 2, g)),
+    other=lambda g, self, other: where(self > other, 0, where(self == other, g / 2, g)),
+    promote="common",
+)
+minimum = operator(
+    "MinimumBackward0",
+    np.minimum,
+    self=lambda g, self, other: where(self > other, 0, where(self == other, g / 2, g)),
+    other=lambda g, self, other: where(self < other, 0, where(self == other, g / 2, g)),
+    promote="common",
+)
+
+
+def _clamp(self, min=None, max=None):
+    out = self if min is None else np.maximum(self, min)
+    return out if max is None else np.minimum(out, max)
+
+
+def _inside(self, min, max):
+    if max is None:
+        return self >= min
+    return self <= max if min is None else (self >= min) & (self <= max)
+
+
+def _clamp_min_grad(g, self, min, max):
+    below = self < min if max is None else (self < min) & (min < max)
+    return where(below, g, 0)
+
+
+def _clamp_max_grad(g, self, min, max):
+    above = self > max if min is None else (self > max) | (max < min)
+    return where(above, g, 0)
+
+
+clamp_numbers = operator(
+    "ClampBackward1", _clamp, self=lambda g, self, min, max: where(_inside(self, min, max), g, 0), promote="common"
+)
+clamp_tensors = operator(
+    "ClampBackward0",
+    _clamp,
+    self=lambda g, self, min, max: where(_inside(self, min, max), g, 0),
+    min=lambda g, self, min, max: _clamp_min_grad(g, self, min, max),
+    max=lambda g, self, min, max: _clamp_max_grad(g, self, min, max),
+    promote="common",
+)
+clamp_min_number = operator(
+    "ClampMinBackward0", lambda self, min: np.maximum(self, min), self=lambda g, self, min: where(self >= min, g, 0), promote="common"
+)
+clamp_min_tensor = operator(
+    "ClampMinBackward1",
+    lambda self, min: np.maximum(self, min),
+    self=lambda g, self, min: where(self >= min, g, 0),
+    min=lambda g, self, min: where(self < min, g, 0),
+    promote="common",
+)
+clamp_max_number = operator(
+    "ClampMaxBackward0", lambda self, max: np.minimum(self, max), self=lambda g, self, max: where(self <= max, g, 0), promote="common"
+)
+clamp_max_tensor = operator(
+    "ClampMaxBackward1",
+    lambda self, max: np.minimum(self, max),
+    self=lambda g, self, max: where(self <= max, g, 0),
+    max=lambda g, self, max: where(self > max, g, 0),
+    promote="common",
+)
+
+
+def clamp(self, min=None, max=None):
+    """`self` held between `min` and `max` (numbers or tensors; either may be left out).
+
+    The derivative at a limit is 1, as in torch.
+
+    >>> import gradlab
+    >>> gradlab.clamp(gradlab.tensor([-2.0, 0.5, 3.0]), 0, 1)
+    tensor([0.0000, 0.5000, 1.0000])
+    """
+    if min is None and max is None:
+        raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+    numbers = (min is None or is_number(min)) and (max is None or is_number(max))
+    return clamp_numbers(as_float_if(self, min, max), min, max) if numbers else clamp_tensors(self, min, max)
+
+
+def clamp_min(self, min):
+    """`self`, at least `min`."""
+    return clamp_min_number(as_float_if(self, min), min) if is_number(min) else clamp_min_tensor(self, min)
+
+
+def clamp_max(self, max):
+    """`self`, at most `max`."""
+    return clamp_max_number(as_float_if(self, max), max) if is_number(max) else clamp_max_tensor(self, max)
+
+
+lerp_number = operator(
+    "LerpBackward0",
+    lambda self, end, weight: _lerp(self, end, weight),
+    self=lambda g, weight: g * (1 - weight),
+    end=lambda g, weight: g * weight,
+)
+lerp_tensor = operator(
+    "LerpBackward1",
+    lambda self, end, weight: _lerp(self, end, weight),
+    self=lambda g, weight: g * (1 - weight),
+    end=lambda g, weight: g * weight,
+    weight=lambda g, self, end: g * (end - self),
+)
+
+
+def _lerp(self, end, weight):
+    if self.dtype != end.dtype:
+        raise RuntimeError(f"expected dtype {self.dtype} for `end` but got dtype {end.dtype}")
+    return np.where(np.abs(weight) < 0.5, self + (end - self) * weight, end - (end - self) * (1 - weight))
+
+
+def lerp(self, end, weight):
+    """From `self` to `end`, the fraction `weight` of the way."""
+    return lerp_number(self, end, weight) if is_number(weight) else lerp_tensor(self, end, weight)
+
+
+def nan_to_num(self, nan=None, posinf=None, neginf=None):
+    """NaN becomes 0 (or `nan`), the infinities the largest numbers of the dtype (or the given ones)."""
+    return finite(self, nan, posinf, neginf)
+
+
+finite = operator(
+    "NanToNumBackward0",
+    lambda self, nan, posinf, neginf: np.nan_to_num(self, nan=nan or 0.0, posinf=posinf, neginf=neginf),
+    self=lambda g, self: g * isfinite(self),
+)
+addcmul = operator(
+    "AddcmulBackward0",
+    lambda self, tensor1, tensor2, value=1: self + value * tensor1 * tensor2,
+    self=lambda g: g,
+    tensor1=lambda g, tensor2, value: g * (tensor2 * value),
+    tensor2=lambda g, tensor1, value: g * (tensor1 * value),
+    promote="common",
+)
+addcdiv = operator(
+    "AddcdivBackward0",
+    lambda self, tensor1, tensor2, value=1: self + value * tensor1 / tensor2,
+    self=lambda g: g,
+    tensor1=lambda g, tensor2, value: g * (value / tensor2),
+    tensor2=lambda g, tensor1, tensor2, value: -g * (value * tensor1 / (tensor2 * tensor2)),
+    promote="float",
+)
+
+# -- comparing: no derivative --------------------------------------------------------------------------------------------
+
+eq = operator(None, np.equal, promote="common")
+ne = operator(None, np.not_equal, promote="common")
+lt = operator(None, np.less, promote="common")
+le = operator(None, np.less_equal, promote="common")
+gt = operator(None, np.greater, promote="common")
+ge = operator(None, np.greater_equal, promote="common")
+logical_and = operator(None, np.logical_and)
+logical_or = operator(None, np.logical_or)
+logical_xor = operator(None, np.logical_xor)
+logical_not = operator(None, np.logical_not)
+bitwise_and = operator(None, np.bitwise_and, promote="common")
+bitwise_or = operator(None, np.bitwise_or, promote="common")
+bitwise_xor = operator(None, np.bitwise_xor, promote="common")
+bitwise_not = operator(None, np.bitwise_not)
+isnan = operator(None, np.isnan)
+isinf = operator(None, np.isinf)
+isfinite = operator(None, np.isfinite)
+isclose = operator(
+    None,
+    lambda self, other, rtol=1e-05, atol=1e-08, equal_nan=False: np.isclose(self, other, rtol, atol, equal_nan),
+)
+
+
+def comparable(other):
+    """Whether `==` with a tensor compares element by element."""
+    return is_number(other) or isinstance(other, (TensorBase, np.ndarray))
+
+
+def allclose(self, other, rtol=1e-05, atol=1e-08, equal_nan=False):
+    """True when every `|self - other| <= atol + rtol * |other|`."""
+    return bool(isclose(self, other, rtol, atol, equal_nan).all())
+
+
+def equal(self, other):
+    """True when both have the same shape and the same elements."""
+    return self.shape == other.shape and bool(eq(self, other).all())

@@ -1,0 +1,674 @@
+"""Many to one: sums and means, products, extremes and order statistics, norms, and the running versions along a dim."""
+
+from __future__ import annotations
+
+import math
+from collections import namedtuple
+
+import numpy as np
+
+from gradlab.engine import operator
+from gradlab.operators._arguments import axes, axis, count, is_number, kept, one_dimensional
+from gradlab.operators.indexing import gathered, place, place_sum
+from gradlab.operators.pointwise import exp, sign, where, zeros_like_grad
+from gradlab.operators.shape import cast, concatenated, cut, expand_to, flipped
+
+# -- sums and means ----------------------------------------------------------------------------------------------------
+
+
+def _spread(g, shape, dim, keepdim):
+    """A reduced gradient, spread over the shape that was reduced."""
+    return expand_to(g if keepdim else g.reshape(kept(shape, axes(dim, len(shape)))), tuple(shape))
+
+
+def _whole(self):
+    """Bools and small integers are summed and multiplied as int64, as in torch."""
+    return np.int64 if self.dtype.kind in "bui" else None
+
+
+def _mean(self, dims, keepdim=False):
+    return self.sum(axis=dims, keepdims=keepdim) / (count(self.shape, dims) or math.nan)
+
+
+def _mean_grad(g, shape, dim, keepdim):
+    return _spread(g / (count(shape, axes(dim, len(shape))) or math.nan), shape, dim, keepdim)
+
+
+sum_all = operator(
+    "SumBackward0", lambda self: self.sum(dtype=_whole(self)), self=lambda g, self_shape: expand_to(g, tuple(self_shape))
+)
+sum_dims = operator(
+    "SumBackward1",
+    lambda self, dim, keepdim: self.sum(axis=axes(dim, self.ndim), keepdims=keepdim, dtype=_whole(self)),
+    self=lambda g, self_shape, dim, keepdim: _spread(g, self_shape, dim, keepdim),
+)
+mean_all = operator(
+    "MeanBackward0",
+    lambda self: _mean(self, tuple(range(self.ndim))),
+    self=lambda g, self_shape: expand_to(g / (math.prod(self_shape) or math.nan), tuple(self_shape)),
+)
+mean_dims = operator(
+    "MeanBackward1",
+    lambda self, dim, keepdim: _mean(self, axes(dim, self.ndim), keepdim),
+    self=lambda g, self_shape, dim, keepdim: _mean_grad(g, self_shape, dim, keepdim),
+)
+
+
+def sum(self, dim=None, keepdim=False, *, dtype=None):
+    """The sum of all elements, or along one or several dims.
+
+    >>> import gradlab
+    >>> x = gradlab.tensor([[1.0, 2.0], [3.0, 4.0]])
+    >>> x.sum(), x.sum(0), x.sum(dim=1, keepdim=True).shape
+    (tensor(10.), tensor([4., 6.]), gradlab.Size([2, 1]))
+    """
+    if dtype is not None:
+        self = cast(self, dtype)
+    return sum_all(self) if dim is None and not keepdim else sum_dims(self, dim, keepdim)
+
+
+def mean(self, dim=None, keepdim=False, *, dtype=None):
+    """The mean of all elements, or along one or several dims; of floating-point tensors only.
+
+    >>> import gradlab
+    >>> gradlab.tensor([[1.0, 2.0], [3.0, 4.0]]).mean(dim=0)
+    tensor([2., 3.])
+    """
+    if dtype is not None:
+        self = cast(self, dtype)
+    _needs_float(self, "mean")
+    return mean_all(self) if dim is None and not keepdim else mean_dims(self, dim, keepdim)
+
+
+def _needs_float(self, name):
+    if not self.dtype.is_floating_point:
+        raise RuntimeError(f"{name}(): input dtype must be floating point, but got {self.dtype}; convert with .float() first")
+
+
+def _centred(self, dim):
+    dims = axes(dim, self.ndim)
+    return self - self.sum(axis=dims, keepdims=True) / (count(self.shape, dims) or 1)
+
+
+def _free(shape, dim, correction):
+    """How many degrees of freedom the deviations have; torch divides by 0 when there are too few."""
+    return max(count(shape, axes(dim, len(shape))) - correction, 0)
+
+
+def _var(self, dim, correction, keepdim):
+    squares = np.square(_centred(self, dim)).sum(axis=axes(dim, self.ndim), keepdims=keepdim)
+    return squares / self.dtype.type(_free(self.shape, dim, correction))
+
+
+def _var_grad(g, self, dim, correction, keepdim):
+    free = _free(self.shape, dim, correction)
+    return _spread(g * (2 / free if free else math.inf), self.shape, dim, keepdim) * _centred(self, dim)
+
+
+var_dims = operator(
+    "VarBackward0",
+    _var,
+    self=lambda g, self, dim, correction, keepdim: _var_grad(g, self, dim, correction, keepdim),
+)
+std_dims = operator(
+    "StdBackward0",
+    lambda self, dim, correction, keepdim: np.sqrt(_var(self, dim, correction, keepdim)),
+    self=lambda g, self, dim, correction, keepdim, result: _var_grad(
+        where(result == 0, 0, g / (result * 2)), self, dim, correction, keepdim
+    ),
+)
+
+
+def _spread_options(self, name, dim, unbiased, correction):
+    """torch takes var(unbiased), var(dim, unbiased) and var(dim, correction=1)."""
+    _needs_float(self, name)
+    if isinstance(dim, bool):
+        dim, unbiased = None, dim
+    if correction is None:
+        correction = 1 if unbiased is None else int(unbiased)
+    elif unbiased is not None:
+        raise TypeError(f"{name}(): give either unbiased or correction, not both")
+    return dim, correction
+
+
+def var(self, dim=None, unbiased=None, keepdim=False, *, correction=None):
+    """The variance, by default over n - 1 (`correction=1`).
+
+    >>> import gradlab
+    >>> gradlab.tensor([1.0, 2.0, 3.0]).var(), gradlab.tensor([1.0, 2.0, 3.0]).var(correction=0)
+    (tensor(1.), tensor(0.6667))
+    """
+    dim, correction = _spread_options(self, "var", dim, unbiased, correction)
+    return var_dims(self, dim, correction, keepdim)
+
+
+def std(self, dim=None, unbiased=None, keepdim=False, *, correction=None):
+    """The standard deviation, by default over n - 1 (`correction=1`)."""
+    dim, correction = _spread_options(self, "std", dim, unbiased, correction)
+    return std_dims(self, dim, correction, keepdim)
+
+
+# -- products and running sums -----------------------------------------------------------------------------------------
+
+
+def _ones_at(self, dim):
+    return cut(self, dim, 0, 1) * 0 + 1
+
+
+def _products_of_others(self, dim):
+    """For every element the product of all the others along `dim`: exact also where some of them are zero."""
+    size, one = self.shape[dim], _ones_at(self, dim)
+    before = products(concatenated([one, cut(self, dim, 0, size - 1)], dim), dim)
+    after = products(concatenated([one, flipped(cut(self, dim, 1, size), (dim,))], dim), dim)
+    return before * flipped(after, (dim,))
+
+
+def _prod_grad(g, self, dim, keepdim):
+    shape = tuple(self.shape)
+    if not shape or math.prod(shape) == 0:
+        return g if not shape else zeros_like_grad(self)
+    if dim is None:
+        return expand_to(g, shape) * _products_of_others(self.reshape((-1,)), 0).reshape(shape)
+    return _spread(g, shape, dim, keepdim) * _products_of_others(self, axis(dim, len(shape)))
+
+
+prod_all = operator(
+    "ProdBackward0", lambda self: self.prod(dtype=_whole(self)), self=lambda g, self: _prod_grad(g, self, None, False)
+)
+prod_dim = operator(
+    "ProdBackward1",
+    lambda self, dim, keepdim: self.prod(axis=axes(dim, self.ndim), keepdims=keepdim, dtype=_whole(self)),
+    self=lambda g, self, dim, keepdim: _prod_grad(g, self, dim, keepdim),
+)
+
+
+def prod(self, dim=None, keepdim=False, *, dtype=None):
+    """The product of all elements, or along one dim; its gradient is exact also with zeros among them.
+
+    >>> import gradlab
+    >>> gradlab.tensor([[1.0, 2.0], [3.0, 4.0]]).prod(dim=1)
+    tensor([ 2., 12.])
+    """
+    if dtype is not None:
+        self = cast(self, dtype)
+    return prod_all(self) if dim is None else prod_dim(self, axis(dim, self.ndim), keepdim)
+
+
+def _sum_from(g, dim):
+    """Sums over this place and all later ones: the transpose of a running sum."""
+    return flipped(sums(flipped(g, (dim,)), dim), (dim,)) if g.ndim else g
+
+
+_cumsum = one_dimensional(lambda self, dim: np.cumsum(self, axis=dim, dtype=_whole(self)))
+_cumprod = one_dimensional(lambda self, dim: np.cumprod(self, axis=dim, dtype=_whole(self)))
+sums = operator(
+    "CumsumBackward0",
+    lambda self, dim: _cumsum(self, dim),
+    self=lambda g, dim: _sum_from(g, dim),
+)
+
+
+def _cumprod_grad(g, self, dim, result):
+    """Each element is part of every later output; dividing it out is wrong where some element is zero."""
+    if not self.ndim or 0 in self.shape:
+        return g
+    if not bool((self == 0).any()):
+        return _sum_from(g * result, dim) / self
+    size, pieces = self.shape[dim], []
+    for k in range(size):
+        after = products(concatenated([_ones_at(self, dim), cut(self, dim, k + 1, size)], dim), dim)
+        part = cut(g, dim, k, size) * after
+        if k:
+            part = part * cut(result, dim, k - 1, k)
+        pieces.append(part.sum(axis=dim, keepdims=True))
+    return concatenated(pieces, dim)
+
+
+products = operator(
+    "CumprodBackward0",
+    lambda self, dim: _cumprod(self, dim),
+    self=lambda g, self, dim, result: _cumprod_grad(g, self, dim, result),
+)
+
+
+def cumsum(self, dim, *, dtype=None):
+    """Running sums along `dim`.
+
+    >>> import gradlab
+    >>> gradlab.tensor([1.0, 2.0, 3.0]).cumsum(0)
+    tensor([1., 3., 6.])
+    """
+    return sums(cast(self, dtype) if dtype is not None else self, axis(dim, self.ndim))
+
+
+def cumprod(self, dim, *, dtype=None):
+    """Running products along `dim`."""
+    return products(cast(self, dtype) if dtype is not None else self, axis(dim, self.ndim))
+
+
+# -- extremes and order statistics: values picked by index --------------------------------------------------------------
+
+
+def _picked(pick):
+    """A forward whose values are elements of the input, with their indices along `dim`: pick(self, dim, *options)."""
+
+    def forward(self, dim, keepdim, *options):
+        if not self.ndim:
+            return self.copy(), np.zeros((), np.int64)
+        if not self.shape[dim]:
+            raise IndexError(f"Expected reduction dim {dim} to have non-zero size.")
+        indices = pick(self, dim, *options)
+        values = np.take_along_axis(self, indices, dim)
+        return (values, indices) if keepdim else (values.squeeze(dim), indices.squeeze(dim))
+
+    return forward
+
+
+def _back(g, indices, shape, dim, keepdim=True):
+    """The gradient of picked values goes to the places they came from."""
+    shape = tuple(shape)
+    if not shape:
+        return g
+    if not keepdim:
+        g, indices = g.reshape(kept(shape, (dim,))), indices.reshape(kept(shape, (dim,)))
+    return place(g, shape, dim, indices)
+
+
+_max = _picked(lambda self, dim: self.argmax(axis=dim, keepdims=True))
+_min = _picked(lambda self, dim: self.argmin(axis=dim, keepdims=True))
+_median = _picked(lambda self, dim: _ranked(self, dim, _median_rank(self, dim)))
+_kth = _picked(lambda self, dim, k: _ranked(self, dim, k - 1))
+
+
+def _median_rank(self, dim):
+    """The lower of the two middle ones; a lane with a NaN gives the NaN."""
+    middle = np.full(kept(self.shape, (dim,)), (self.shape[dim] - 1) // 2)
+    if self.dtype.kind == "f":
+        nans = np.isnan(self)
+        if nans.any():
+            middle = np.where(nans.any(axis=dim, keepdims=True), self.shape[dim] - nans.sum(axis=dim, keepdims=True), middle)
+    return middle
+
+
+def _ranked(self, dim, rank):
+    order = np.argsort(self, axis=dim, kind="stable")
+    return np.take_along_axis(order, np.broadcast_to(rank, kept(self.shape, (dim,))), dim)
+
+
+max_dim = operator(
+    "MaxBackward0",
+    lambda self, dim, keepdim: _max(self, dim, keepdim),
+    outputs=("values", "indices"),
+    self=lambda g, indices, self_shape, dim, keepdim: _back(g, indices, self_shape, dim, keepdim),
+)
+min_dim = operator(
+    "MinBackward0",
+    lambda self, dim, keepdim: _min(self, dim, keepdim),
+    outputs=("values", "indices"),
+    self=lambda g, indices, self_shape, dim, keepdim: _back(g, indices, self_shape, dim, keepdim),
+)
+median_dim = operator(
+    "MedianBackward1",
+    lambda self, dim, keepdim: _median(self, dim, keepdim),
+    outputs=("values", "indices"),
+    self=lambda g, indices, self_shape, dim, keepdim: _back(g, indices, self_shape, dim, keepdim),
+)
+kth_value = operator(
+    "KthvalueBackward0",
+    lambda self, k, dim, keepdim: _kth(self, dim, keepdim, k),
+    outputs=("values", "indices"),
+    self=lambda g, indices, self_shape, dim, keepdim: _back(g, indices, self_shape, dim, keepdim),
+)
+
+
+def _evenly(g, self, result):
+    """Ties share the gradient evenly; where the result is NaN, the NaNs share it."""
+    ties = (self == result) | ((self != self) & (result != result))
+    return where(ties, g / ties.sum(), 0)
+
+
+def _some(self, name):
+    if not self.size:
+        raise RuntimeError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument.")
+    return self
+
+
+max_all = operator(
+    "MaxBackward1", lambda self: _some(self, "max").max(), self=lambda g, self, result: _evenly(g, self, result)
+)
+min_all = operator(
+    "MinBackward1", lambda self: _some(self, "min").min(), self=lambda g, self, result: _evenly(g, self, result)
+)
+median_all = operator(
+    "MedianBackward0",
+    lambda self: _median(self.reshape(-1), 0, False)[0] if self.size else np.full((), math.nan, self.dtype),
+    self=lambda g, self, result: _evenly(g, self, result),
+)
+
+Max, Min = namedtuple("max", "values indices"), namedtuple("min", "values indices")
+Median, Kthvalue = namedtuple("median", "values indices"), namedtuple("kthvalue", "values indices")
+Sort, Topk = namedtuple("sort", "values indices"), namedtuple("topk", "values indices")
+Cummax, Cummin = namedtuple("cummax", "values indices"), namedtuple("cummin", "values indices")
+
+
+def max(self, dim=None, keepdim=False):
+    """The largest element, or (values, indices) along a dim, or the larger of two tensors.
+
+    Without a dim ties share the gradient; along a dim it goes to the one that was picked.
+
+    >>> import gradlab
+    >>> x = gradlab.tensor([[1.0, 5.0], [7.0, 2.0]])
+    >>> x.max(), x.max(dim=1).indices
+    (tensor(7.), tensor([1, 0]))
+    """
+    from gradlab.operators.pointwise import maximum
+
+    if dim is None:
+        return max_all(self)
+    if not isinstance(dim, int) and hasattr(dim, "shape"):
+        return maximum(self, dim)
+    return Max(*max_dim(self, axis(dim, self.ndim), keepdim))
+
+
+def min(self, dim=None, keepdim=False):
+    """The smallest element, or (values, indices) along a dim, or the smaller of two tensors."""
+    from gradlab.operators.pointwise import minimum
+
+    if dim is None:
+        return min_all(self)
+    if not isinstance(dim, int) and hasattr(dim, "shape"):
+        return minimum(self, dim)
+    return Min(*min_dim(self, axis(dim, self.ndim), keepdim))
+
+
+def median(self, dim=None, keepdim=False):
+    """The middle element (the lower of two), or (values, indices) along a dim."""
+    return median_all(self) if dim is None else Median(*median_dim(self, axis(dim, self.ndim), keepdim))
+
+
+def kthvalue(self, k, dim=-1, keepdim=False):
+    """The k-th smallest element along a dim, counted from 1, and its index."""
+    dim = axis(dim, self.ndim)
+    if not 1 <= k <= (self.shape[dim] if self.ndim else 1):
+        raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {dim}")
+    return Kthvalue(*kth_value(self, k, dim, keepdim))
+
+
+def _share(g, self, result, dim, keepdim):
+    dims = axes(dim, len(self.shape))
+    if not keepdim:
+        shape = kept(self.shape, dims)
+        g, result = g.reshape(shape), result.reshape(shape)
+    ties = self == result
+    return where(ties, g / ties.sum(axis=dims, keepdims=True), 0)
+
+
+def _extreme(ufunc):
+    def forward(self, dim, keepdim):
+        dims = axes(dim, self.ndim)
+        if not count(self.shape, dims):
+            raise IndexError("amax()/amin(): Expected reduction dim to be specified and to have non-zero size.")
+        return ufunc.reduce(self, axis=dims, keepdims=keepdim)
+
+    return forward
+
+
+largest = operator(
+    "AmaxBackward0",
+    _extreme(np.maximum),
+    self=lambda g, self, result, dim, keepdim: _share(g, self, result, dim, keepdim),
+)
+smallest = operator(
+    "AminBackward0",
+    _extreme(np.minimum),
+    self=lambda g, self, result, dim, keepdim: _share(g, self, result, dim, keepdim),
+)
+
+
+def amax(self, dim=(), keepdim=False):
+    """The largest element along dims (default: all); ties share the gradient evenly."""
+    return largest(self, dim, keepdim)
+
+
+def amin(self, dim=(), keepdim=False):
+    """The smallest element along dims (default: all); ties share the gradient evenly."""
+    return smallest(self, dim, keepdim)
+
+
+def _running_indices(self, dim, beats):
+    """Where the running extreme along `dim` was last reached (a later equal one counts, and so does a NaN)."""
+    lanes = np.moveaxis(self, dim, 0)
+    indices = np.zeros(lanes.shape, np.int64)
+    best = lanes[:1].copy()[0] if len(lanes) else None
+    for n in range(1, len(lanes)):
+        newer = beats(lanes[n], best) | np.isnan(lanes[n]) if self.dtype.kind == "f" else beats(lanes[n], best)
+        indices[n] = np.where(newer, n, indices[n - 1])
+        best = np.where(newer, lanes[n], best)
+    return np.moveaxis(indices, 0, dim)
+
+
+def _running(beats):
+    def forward(self, dim):
+        indices = _running_indices(self, dim, beats)
+        return np.take_along_axis(self, indices, dim), indices
+
+    return one_dimensional(forward)
+
+
+_cummax, _cummin = _running(np.greater_equal), _running(np.less_equal)
+running_max = operator(
+    "CummaxBackward0",
+    lambda self, dim: _cummax(self, dim),
+    outputs=("values", "indices"),
+    self=lambda g, self_shape, dim, indices: place_sum(g, tuple(self_shape), dim, indices) if self_shape else g,
+)
+running_min = operator(
+    "CumminBackward0",
+    lambda self, dim: _cummin(self, dim),
+    outputs=("values", "indices"),
+    self=lambda g, self_shape, dim, indices: place_sum(g, tuple(self_shape), dim, indices) if self_shape else g,
+)
+
+
+def cummax(self, dim):
+    """The running maximum along `dim`, and where it was reached."""
+    return Cummax(*running_max(self, axis(dim, self.ndim)))
+
+
+def cummin(self, dim):
+    """The running minimum along `dim`, and where it was reached."""
+    return Cummin(*running_min(self, axis(dim, self.ndim)))
+
+
+def _order(self, dim, descending):
+    """Stable; NaN counts as the largest."""
+    if not descending:
+        return np.argsort(self, axis=dim, kind="stable")
+    backwards = np.argsort(np.flip(self, dim), axis=dim, kind="stable")
+    return self.shape[dim] - 1 - np.flip(backwards, dim)
+
+
+def _sort(self, dim, descending):
+    order = _order(self, dim, descending)
+    return np.take_along_axis(self, order, dim), order
+
+
+_sorted = one_dimensional(_sort)
+sorted_by = operator(
+    "SortBackward0",
+    lambda self, dim, descending: _sorted(self, dim, descending),
+    outputs=("values", "indices"),
+    self=lambda g, indices, self_shape, dim: _back(g, indices, self_shape, dim),
+)
+sorted_stable = operator(
+    "SortBackward1",
+    lambda self, dim, descending, stable: _sorted(self, dim, descending),
+    outputs=("values", "indices"),
+    self=lambda g, indices, self_shape, dim: _back(g, indices, self_shape, dim),
+)
+
+
+def sort(self, dim=-1, descending=False, stable=None):
+    """The elements in order along a dim, and their indices; equal ones keep their order, NaN is the largest.
+
+    >>> import gradlab
+    >>> gradlab.tensor([2.0, 3.0, 1.0]).sort().indices
+    tensor([2, 0, 1])
+    """
+    dim = axis(dim, self.ndim)
+    return Sort(*(sorted_by(self, dim, descending) if stable is None else sorted_stable(self, dim, descending, stable)))
+
+
+def argsort(self, dim=-1, descending=False, stable=None):
+    """The indices that sort along a dim."""
+    return sort(self.detach(), dim, descending).indices
+
+
+_topk = one_dimensional(lambda self, dim, k, largest: tuple([np.take(a, range(k), dim) for a in _sort(self, dim, largest)]))
+top = operator(
+    "TopkBackward0",
+    lambda self, dim, k, largest: _topk(self, dim, k, largest),
+    outputs=("values", "indices"),
+    self=lambda g, indices, self_shape, dim: _back(g, indices, self_shape, dim),
+)
+
+
+def topk(self, k, dim=-1, largest=True, sorted=True):
+    """The k largest (or smallest) elements along a dim, in order, and their indices."""
+    dim = axis(dim, self.ndim)
+    if not 0 <= k <= (self.shape[dim] if self.ndim else 1):
+        raise RuntimeError("selected index k out of range")
+    return Topk(*top(self, dim, k, largest))
+
+
+# -- norms and log-sum-exp ----------------------------------------------------------------------------------------------
+
+
+def _lse(self, dim, keepdim):
+    dims = axes(dim, self.ndim)
+    if not count(self.shape, dims):
+        return np.log(np.exp(self).sum(axis=dims, keepdims=keepdim))
+    peak = self.max(axis=dims, keepdims=True)
+    peak[np.isinf(peak)] = 0
+    out = np.log(np.exp(self - peak).sum(axis=dims, keepdims=True)) + peak
+    return out if keepdim else out.squeeze(dims)
+
+
+def _lse_grad(g, self, result, dim, keepdim):
+    if not keepdim:
+        shape = kept(self.shape, axes(dim, len(self.shape)))
+        g, result = g.reshape(shape), result.reshape(shape)
+    return g * exp(self - where(result == -math.inf, 0, result))
+
+
+log_sum_exp = operator(
+    "LogsumexpBackward0",
+    _lse,
+    self=lambda g, self, result, dim, keepdim: _lse_grad(g, self, result, dim, keepdim),
+    promote="float",
+)
+
+
+def logsumexp(self, dim, keepdim=False):
+    """`log(sum(exp(self)))` along dims, without overflow.
+
+    >>> import gradlab
+    >>> gradlab.tensor([1000.0, 1000.0]).logsumexp(0)
+    tensor(1000.6931)
+    """
+    return log_sum_exp(self, dim, keepdim)
+
+
+def _norm(self, ord, dim, keepdim):
+    dims, size = axes(dim, self.ndim), np.abs(self)
+    if ord in (math.inf, -math.inf):
+        if not count(self.shape, dims):
+            raise RuntimeError(f"linalg.vector_norm cannot compute the {ord} norm on an empty tensor: it has no identity")
+        return (size.max if ord > 0 else size.min)(axis=dims, keepdims=keepdim)
+    if ord == 0:
+        return (size != 0).sum(axis=dims, keepdims=keepdim, dtype=self.dtype)
+    if ord == 1:
+        return size.sum(axis=dims, keepdims=keepdim)
+    if ord == 2:
+        return np.sqrt(np.square(self).sum(axis=dims, keepdims=keepdim))
+    return (size**ord).sum(axis=dims, keepdims=keepdim) ** (1 / ord)
+
+
+def _norm_grad(g, self, ord, result, dim, keepdim):
+    """Zero where the norm is zero (the smallest subgradient), as in torch."""
+    dims = axes(dim, len(self.shape))
+    if not keepdim:
+        shape = kept(self.shape, dims)
+        g, result = g.reshape(shape), result.reshape(shape)
+    if ord == 0:
+        return zeros_like_grad(self)
+    if ord == 1:
+        return g * sign(self)
+    if ord == 2:
+        return self * where(result == 0, 0, g / result)
+    size = self * sign(self)
+    if ord in (math.inf, -math.inf):
+        ties = (size == result) | ((size != size) & (result != result))
+        return sign(self) * where(ties, g / ties.sum(axis=dims, keepdims=True), 0)
+    if ord < 1:
+        powered = sign(self) * where(self == 0, 0, size ** (ord - 1))
+        return powered * (g * where(result == 0, 0, result ** (1 - ord)))
+    if ord < 2:
+        powered = sign(self) * where(self == 0, 0, size ** (ord - 1))
+    else:
+        powered = self * where(self == 0, 0, size ** (ord - 2))
+    return powered * where(result == 0, 0, g / where(result == 0, 1, result) ** (ord - 1))
+
+
+vector_norm_dims = operator(
+    "LinalgVectorNormBackward0",
+    _norm,
+    self=lambda g, self, ord, result, dim, keepdim: _norm_grad(g, self, ord, result, dim, keepdim),
+)
+
+
+def vector_norm(self, ord=2, dim=None, keepdim=False, *, dtype=None):
+    """The norm of the elements taken as a vector: (sum |x|^ord)^(1/ord), all of them or along dims.
+
+    >>> import gradlab
+    >>> gradlab.linalg.vector_norm(gradlab.tensor([3.0, 4.0]))
+    tensor(5.)
+    """
+    _needs_float(self, "linalg.vector_norm")
+    if dtype is not None:
+        self = cast(self, dtype)
+    return vector_norm_dims(self, float(ord), None if dim is None else axes(dim, self.ndim), keepdim)
+
+
+# -- no derivative -------------------------------------------------------------------------------------------------------
+
+
+def _arg(find):
+    def forward(self, dim=None, keepdim=False):
+        if not self.size and (dim is None or not self.shape[axis(dim, self.ndim)]):
+            raise IndexError("argmax()/argmin(): Expected reduction dim to be specified and to have non-zero size.")
+        if dim is None or not self.ndim:
+            return find(self, axis=None, keepdims=keepdim)
+        return find(self, axis=axis(dim, self.ndim), keepdims=keepdim)
+
+    return forward
+
+
+argmax = operator(None, _arg(np.argmax))
+argmin = operator(None, _arg(np.argmin))
+any = operator(None, lambda self, dim=None, keepdim=False: np.any(self, axis=axes(dim, self.ndim), keepdims=keepdim))
+all = operator(None, lambda self, dim=None, keepdim=False: np.all(self, axis=axes(dim, self.ndim), keepdims=keepdim))
+count_nonzero = operator(None, lambda self, dim=None: np.count_nonzero(self, axis=axes(dim, self.ndim)))
+bincount = operator(None, lambda self, weights=None, minlength=0: np.bincount(self, weights, minlength))
+unique = operator(None, lambda self: np.unique(self))
+
+
+def norm(self, p="fro", dim=None, keepdim=False, *, dtype=None):
+    """The p-norm of the elements taken as a vector ("fro" is 2); "nuc" sums the singular values of a matrix."""
+    from gradlab.operators.linalg import nuclear_norm
+
+    if dtype is not None:
+        self = cast(self, dtype)
+    if p == "nuc":
+        return nuclear_norm(self, dim, keepdim)
+    return vector_norm(self, 2 if p in ("fro", None) else p, dim, keepdim)
