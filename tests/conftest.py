@@ -2,14 +2,14 @@
 
 import os
 
-for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(_name, "1")
-
 import pytest
 
 from tests.browser.fixtures import browser, jupyter, open_notebook
 
 __all__ = ["browser", "jupyter", "open_notebook"]
+
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")
 
 IN_CI = os.environ.get("CI", "").lower() not in ("", "0", "false")
 NEEDED_IN_CI = ("browser", "sandbox")

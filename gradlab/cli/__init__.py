@@ -20,7 +20,7 @@ def parser() -> argparse.ArgumentParser:
     >>> parser().parse_args(["lab", "6"]).command
     'lab'
     """
-    top = argparse.ArgumentParser(prog="gradlab", description="See autograd think: lessons, pictures and an autograder.")
+    top = argparse.ArgumentParser(prog="gradlab", description="See autograd think: lessons, pictures, an autograder.")
     top.add_argument("--version", action="version", version=f"gradlab {gradlab.__version__}")
     subparsers = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name in COMMANDS:

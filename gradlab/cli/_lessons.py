@@ -65,7 +65,7 @@ def working_copy(source: Path, folder: Path) -> Copied:
         folder.mkdir(parents=True, exist_ok=True)
         handed_out = json.loads(record.read_text(encoding="utf-8")) if record.is_file() else {}
     except (OSError, ValueError) as error:
-        raise LessonsError(f"The working copy {folder} cannot be used: {error}. Choose another with --folder.") from None
+        raise LessonsError(f"The folder {folder} cannot be used: {error}. Choose another with --folder.") from None
     done = Copied()
     try:
         for path in files_for_learners(source):
@@ -88,7 +88,7 @@ def working_copy(source: Path, folder: Path) -> Copied:
             handed_out[name] = edition
         record.write_text(json.dumps(handed_out, indent=1, sort_keys=True), encoding="utf-8")
     except OSError as error:
-        raise LessonsError(f"The lessons cannot be copied to {folder}: {error}. Choose another with --folder.") from None
+        raise LessonsError(f"Lessons cannot be copied to {folder}: {error}. Choose another with --folder.") from None
     return done
 
 

@@ -1,4 +1,4 @@
-"""``gradlab doctor``: what is installed, which layout engine and isolation level are in use, what to do about the rest."""
+"""``gradlab doctor``: what is installed, which layout engine and isolation level are in use, what is missing."""
 
 import argparse
 import importlib.metadata

@@ -28,7 +28,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     parser.add_argument(
         "--check",
         action="store_true",
-        help="start the server, run the lesson in it, stop, and say how it went (in a temporary copy, without a browser)",
+        help="start the server, run the lesson in it, stop, say how it went (in a temporary copy, no browser)",
     )
     parser.set_defaults(func=run)
 

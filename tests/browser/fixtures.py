@@ -181,11 +181,11 @@ class NotebookPage:
                 const panel = window.gradlabPanel;
                 panel.content.activeCellIndex = number;
                 panel.content.deselectAll();
-                const late = new Promise((_, fail) => setTimeout(() => fail(new Error("too late: " + command)), 1000 * seconds));
+                const late = new Promise((_, fail) => setTimeout(fail, 1000 * seconds, new Error("too late")));
                 await Promise.race([window.jupyterapp.commands.execute(command), late]);
                 const kernel = panel.sessionContext.session.kernel;
                 const pause = () => new Promise(done => setTimeout(done, 50));
-                const drawn = cell => !cell.outputArea || cell.outputArea.widgets.length >= cell.outputArea.model.length;
+                const drawn = ({outputArea}) => !outputArea || outputArea.widgets.length >= outputArea.model.length;
                 while (kernel.status !== "idle" || !panel.content.widgets.every(drawn)) await pause();
             }""",
             [command, number, seconds],
