@@ -179,8 +179,8 @@ class Ledger:
 
     def _is_free(self, taken: list[Known], known: Known, output: Any) -> bool:
         """Whether a new tensor is a view of one that .data made, so that edits of it escape the version counter."""
-        free = {each.number for each in taken if each.free_counter}
-        return bool(free) and not free.isdisjoint(self.sharing(output))
+        free = [each.number for each in taken if each.free_counter]
+        return bool(free) and not set(free).isdisjoint(self.sharing(output))
 
     def _span(self, live: list[int]) -> tuple[int, int]:
         """First and last sequence number of the nodes that a call recorded."""
@@ -254,12 +254,11 @@ class Ledger:
         known = self.seen(tensor, user)
         self.write(call, place_of(user), [known.number], [], read=known.grad_read, optimizer=between == OPTIMIZER, **details)
 
-    def grad_read(self, tensor: Any, grad: Any, frame: FrameType | None) -> None:
+    def grad_read(self, tensor: Any, grad: Any) -> None:
         """Somebody read a tensor's .grad."""
-        user, between = user_frame(frame)
-        if between == LOOKER:
+        known = self.known(tensor)
+        if known is None:
             return
-        known = self.seen(tensor, user)
         known.grad_read = self.count
         if grad is not None:
             self._grad_of[(self.known(grad) or self._new(grad)).number] = known.number

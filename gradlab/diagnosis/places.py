@@ -41,7 +41,8 @@ def user_frame(frame: FrameType | None) -> tuple[FrameType | None, str]:
     """The nearest frame of the user's code, and the most telling kind of what lies between."""
     between = LIBRARY
     while frame is not None:
-        kind = kind_of(frame.f_code.co_filename)
+        filename = frame.f_code.co_filename
+        kind = _kinds.get(filename) or kind_of(filename)
         if kind == USER:
             return frame, between
         if kind != LIBRARY and between == LIBRARY:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import sys
 import threading
@@ -9,13 +10,10 @@ from types import FrameType
 from typing import Any
 
 from gradlab.diagnosis.hunting import Hunter
-from gradlab.diagnosis.ledger import EXITS, MAKERS, Finding, Ledger
-from gradlab.diagnosis.places import LOOKER, OPTIMIZER, place_of, shown, user_frame
+from gradlab.diagnosis.ledger import EXITS, MAKERS, ZEROING, Finding, Ledger
+from gradlab.diagnosis.places import LOOKER, OPTIMIZER, kind_of, place_of, shown, user_frame
 from gradlab.diagnosis.probes import Probe, probe_named
 from gradlab.graphs.records import Log
-
-_QUIET_GETS = frozenset(("grad", "_grad"))
-
 
 class Follower:
     """Turns the calls of one engine into ledger entries. Looking is switched off while the ledger itself works."""
@@ -41,6 +39,11 @@ class Follower:
         finally:
             self._busy = False
 
+    def grad_read(self, tensor: Any, grad: Any) -> None:
+        """Somebody read a tensor's .grad."""
+        if not self._busy:
+            self.ledger.grad_read(tensor, grad)
+
     def _after(self, name: str, args: tuple, kwargs: dict, result: Any, frame: FrameType) -> None:
         ledger = self.ledger
         if name in EXITS:
@@ -53,8 +56,6 @@ class Follower:
             ledger.mark("requires_grad=", args[0], frame, flag=bool(flag))
         elif name == "data=":
             ledger.mark("data=", args[0], frame)
-        elif name in _QUIET_GETS:
-            ledger.grad_read(args[0], result, frame)
         elif name == "switch":
             self._switch(args[0], frame)
         else:
@@ -66,6 +67,8 @@ class Follower:
             self.ledger.switch = place_of(user)
 
     def _call(self, name: str, args: tuple, kwargs: dict, result: Any, frame: FrameType) -> None:
+        if not self.nan and name not in ZEROING and kind_of(frame.f_code.co_filename) == OPTIMIZER:
+            return
         outputs = self._tensors((result,))
         inputs = self._tensors(args)
         if kwargs:
@@ -73,16 +76,16 @@ class Follower:
         if name in ("__setitem__", "_foreach_zero_") or (result is None and name.endswith("_") and inputs):
             outputs = self._tensors(args[:1])
         if outputs:
-            numbers = _numbers(args) + _numbers(tuple(kwargs.values())) if name in MAKERS or inputs else []
+            numbers = _numbers(args) + _numbers(tuple(kwargs.values()))
             self.ledger.call(name, inputs, outputs, frame, numbers)
 
     def _is_tensor(self, thing: Any) -> bool:
         return isinstance(thing, self.probe.tensor_type)
 
     def _tensors(self, things: tuple, depth: int = 3) -> list[Any]:
-        found = []
+        found, tensor_type = [], self.probe.tensor_type
         for thing in things:
-            if isinstance(thing, self.probe.tensor_type):
+            if isinstance(thing, tensor_type):
                 found.append(thing)
             elif depth and isinstance(thing, (tuple, list)):
                 found += self._tensors(tuple(thing), depth - 1)
@@ -212,6 +215,10 @@ def _torch_mode(follower: Follower) -> Any:
             name = _torch_name(func)
             if name is None:
                 return func(*args, **kwargs)
+            if name == "grad":  # by far the most frequent: an optimizer reads each .grad several times
+                result = func(*args, **kwargs)
+                follower.grad_read(args[0], result)
+                return result
             if name in ("backward", "autograd.grad"):
                 return _torch_backward(follower, name, func, args, kwargs, sys._getframe(1))
             result = func(*args, **kwargs)
@@ -224,7 +231,7 @@ def _torch_mode(follower: Follower) -> Any:
 _ATTRIBUTES = {"data": "data", "grad": "grad", "T": "T", "mT": "mT", "H": "H", "mH": "mH", "real": "real", "imag": "imag"}
 _ASSIGNED = {"data": "data=", "grad": "grad=", "requires_grad": "requires_grad="}
 _UNTOLD = frozenset(("__repr__", "__format__", "__len__", "__bool__", "size", "dim", "stride", "numel", "is_floating_point",
-                     "is_complex", "retain_grad", "register_hook", "_record_function_exit", "__hash__", "element_size",
+                     "is_complex", "retain_grad", "register_hook", "_record_function_enter_new", "_RecordFunction", "__hash__", "element_size",
                      "get_device", "is_contiguous", "data_ptr", "storage_offset", "untyped_storage"))  # fmt: skip
 
 
@@ -242,10 +249,15 @@ def _torch_name(func: Any) -> str | None:
     return None if name is None or name in _UNTOLD else name
 
 
+@functools.lru_cache(maxsize=16)
+def _signature(func: Any) -> inspect.Signature:
+    return inspect.signature(func)
+
+
 def _torch_backward(follower: Follower, name: str, func: Any, args: tuple, kwargs: dict, frame: FrameType) -> Any:
     bound: dict[str, Any] = {}
     try:
-        bound = inspect.signature(func).bind(*args, **kwargs).arguments
+        bound = _signature(func).bind(*args, **kwargs).arguments
     except (TypeError, ValueError):
         pass
     roots = bound.get("self", bound.get("tensors", bound.get("outputs", args[:1])))
