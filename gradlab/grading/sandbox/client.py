@@ -229,7 +229,9 @@ class Sandbox:
         """Where there is no fork to rely on: a new Python for each child."""
         folder = tempfile.mkdtemp(prefix="gradlab-scratch-")
         command = python_command("from gradlab.grading.sandbox.plainly import main; main()", view.import_path())
-        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=folder)
+        process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=folder
+        )
 
         def end() -> float:
             process.kill()

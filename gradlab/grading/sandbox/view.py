@@ -9,7 +9,15 @@ import sysconfig
 from collections.abc import Iterable
 from pathlib import Path
 
-_SYSTEM = ("/usr/lib", "/usr/lib64", "/usr/lib32", "/usr/local/lib", "/usr/share/zoneinfo", "/etc/ld.so.cache", "/etc/localtime")
+_SYSTEM = (
+    "/usr/lib",
+    "/usr/lib64",
+    "/usr/lib32",
+    "/usr/local/lib",
+    "/usr/share/zoneinfo",
+    "/etc/ld.so.cache",
+    "/etc/localtime",
+)
 _PLAIN_FOLDERS = ("/lib", "/lib64", "/lib32")
 
 

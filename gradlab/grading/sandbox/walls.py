@@ -48,7 +48,11 @@ def bubblewrap_command(visible: Sequence[Path], hidden: Sequence[Path], command:
         if os.path.islink(link):
             walls += ["--symlink", os.readlink(link), link]
     for path in hidden:
-        walls += ["--tmpfs", str(path), "--remount-ro", str(path)] if path.is_dir() else ["--ro-bind", "/dev/null", str(path)]
+        walls += (
+            ["--tmpfs", str(path), "--remount-ro", str(path)]
+            if path.is_dir()
+            else ["--ro-bind", "/dev/null", str(path)]
+        )
     walls += ["--proc", "/proc", "--dir", SCRATCH, "--perms", "0755", "--dir", "/dev"]
     for device in ("null", "zero", "full", "random", "urandom"):
         walls += ["--dev-bind", f"/dev/{device}", f"/dev/{device}"]

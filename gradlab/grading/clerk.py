@@ -1,0 +1,276 @@
+"""grade(): one submission, from its bytes to its result.
+
+The clerk decides what runs where, and believes nothing that a child says except how long it took to say it. An exercise
+loses no points through another one: first all are run together, in one child; whatever did not pass is run once more in
+a child in which nothing ran but what its own answer needs; and where that may not be enough (a notebook whose cells
+change things behind their names), with every cell above it.
+"""
+
+from __future__ import annotations
+
+import struct
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from gradlab.grading import plain
+from gradlab.grading.judge import Judge, JudgeError, judge_for
+from gradlab.grading.records import Bundle, Notebook, Outcome, Result, Submission
+from gradlab.grading.sandbox import Child, Reply, Sandbox, SandboxError
+from gradlab.grading.sandbox.child import CELL, PROBE
+
+_ATTEMPTS = 3
+_SAYINGS = {
+    "timeout": "It was still running after {seconds:g} seconds, so it was stopped. Does a loop never end?",
+    "killed": "The process that ran it ended: it left through os._exit or a signal, or it needed more memory than there is.",
+    "flooded": "It sent more than may be sent, so it was stopped.",
+}
+
+
+def grade(bundle: Bundle, submission: Submission) -> Result:
+    """The result of one submission. It depends on its two arguments only, whatever was graded before and wherever it runs.
+
+    Raises SandboxError when there is no sandbox at the level that the bundle insists on.
+    """
+    started = time.monotonic()
+    for attempt in range(_ATTEMPTS):
+        team = _team(bundle)
+        try:
+            outcomes, notes = _Grading(bundle, submission, team).outcomes()
+            break
+        except SandboxError:
+            isolation = team.isolation
+            _dismiss()
+            if attempt == _ATTEMPTS - 1:
+                raise
+    isolation = team.isolation
+    return Result(
+        submission=", ".join(notebook.name for notebook in submission.notebooks),
+        student=submission.student,
+        score=sum(outcome.score for outcome in outcomes),
+        max_score=sum(outcome.max_score for outcome in outcomes),
+        isolation=isolation,
+        seconds=round(time.monotonic() - started, 3),
+        exercises=tuple(outcomes),
+        notes=(*submission.notes, *notes),
+    )
+
+
+class _Team:
+    """One worker's judge and sandboxes."""
+
+    def __init__(self, bundle: Bundle) -> None:
+        self.bundle = bundle
+        self._sandboxes: dict[tuple[str, ...], Sandbox] = {}
+        self.isolation = self.sandbox(()).isolation
+
+    @property
+    def judge(self) -> Judge:
+        return judge_for(self.bundle.course)
+
+    def sandbox(self, blocked: Sequence[str]) -> Sandbox:
+        """The sandbox in which the `blocked` modules do not exist."""
+        key = tuple(blocked)
+        if key not in self._sandboxes:
+            hidden = [Path(secret) for secret in self.bundle.secrets]
+            self._sandboxes[key] = Sandbox(self.bundle.memory_mb, hidden, key, self.bundle.level)
+        return self._sandboxes[key]
+
+    def close(self) -> None:
+        for sandbox in self._sandboxes.values():
+            sandbox.close()
+
+
+_here = threading.local()
+
+
+def _team(bundle: Bundle) -> _Team:
+    """This thread's team; one made for other limits is sent home."""
+    team = getattr(_here, "team", None)
+    wanted = (bundle.memory_mb, bundle.level, bundle.secrets, bundle.course)
+    if team is None or (team.bundle.memory_mb, team.bundle.level, team.bundle.secrets, team.bundle.course) != wanted:
+        _dismiss()
+        team = _here.team = _Team(bundle)
+    return team
+
+
+def _dismiss() -> None:
+    team = getattr(_here, "team", None)
+    _here.team = None
+    if team is not None:
+        team.close()
+
+
+class _Grading:
+    """The grading of one submission."""
+
+    def __init__(self, bundle: Bundle, submission: Submission, team: _Team) -> None:
+        self.bundle, self.submission, self.team, self.judge = bundle, submission, team, team.judge
+        self.catalog = {entry["id"]: entry for entry in self.judge.catalog()}
+        self.found: dict[str, Outcome] = {}
+        self.notes: list[str] = []
+
+    def outcomes(self) -> tuple[list[Outcome], list[str]]:
+        unread = ""
+        for notebook in self.submission.notebooks:
+            problem = self._grade_notebook(notebook)
+            if problem:
+                self.notes.append(f"{notebook.name} could not be read: {problem}.")
+                unread = unread or problem
+        status = "error" if unread and not self.found else "missing"
+        words = f"The notebook could not be read: {unread}." if status == "error" else "There is no answer to this exercise."
+        return [self.found.get(id) or self._outcome(id, status, words) for id in self.bundle.exercises], self.notes
+
+    def _grade_notebook(self, notebook: Notebook) -> str:
+        """Grade what no newer notebook of the student has answered. What is wrong with the file, "" for nothing."""
+        if notebook.problem:
+            return notebook.problem
+        try:
+            plan = self.judge.plan(notebook.content, list(self.bundle.exercises))
+        except JudgeError as error:
+            return str(error)
+        exercises = plan["exercises"]
+        repeated = sorted(set(exercises) & set(self.found))
+        if repeated:
+            self.notes.append(f"{notebook.name} was not graded: a newer file answers the same exercises.")
+            return ""
+        run = _Run(self, {int(i): source for i, source in plan["cells"].items()}, exercises)
+        self.found |= run.outcomes()
+        return ""
+
+    def _outcome(self, id: str, status: str, message: str, misconception: str | None = None) -> Outcome:
+        entry = self.catalog[id]
+        score = float(entry["points"]) if status == "passed" else 0.0
+        return Outcome(id, status, score, float(entry["points"]), message, misconception, entry["evidence"])
+
+
+class _Run:
+    """The running of one notebook's answers."""
+
+    def __init__(self, grading: _Grading, cells: dict[int, str], plans: dict[str, dict[str, Any]]) -> None:
+        self.grading, self.cells, self.plans = grading, cells, plans
+        self.bundle, self.judge = grading.bundle, grading.judge
+        self.dead: set[int] = set()
+
+    def outcomes(self) -> dict[str, Outcome]:
+        found = {}
+        groups: dict[tuple[str, ...], list[str]] = {}
+        for id, plan in sorted(self.plans.items(), key=lambda item: item[1]["answer"]):
+            if "status" in plan:
+                found[id] = self.grading._outcome(id, plan["status"], plan["message"])
+            else:
+                groups.setdefault(tuple(self.grading.catalog[id]["forbids"]), []).append(id)
+        for blocked, ids in groups.items():
+            found |= self._group(ids, self.grading.team.sandbox(blocked))
+        return found
+
+    def _group(self, ids: Sequence[str], sandbox: Sandbox) -> dict[str, Outcome]:
+        found: dict[str, Outcome] = {}
+        shared = _Room(self, sandbox)
+        for id in ids:
+            plan = self.plans[id]
+            was_alone = shared.is_fresh_for(plan["needs"])
+            outcome = shared.run(id, plan["needs"], skip=frozenset(self.dead - {plan["answer"]}))
+            if outcome.status not in ("passed", "not-yet") and not was_alone:
+                outcome = min(outcome, self._alone(id, sandbox, plan["needs"]), key=_rank)
+            if self._may_lack_something(id, outcome, plan):
+                above = [i for i in plan["before"] if i not in self.dead]
+                outcome = min(outcome, self._alone(id, sandbox, [*above, plan["answer"]]), key=_rank)
+            found[id] = outcome
+        shared.leave()
+        return found
+
+    def _alone(self, id: str, sandbox: Sandbox, cells: Sequence[int]) -> Outcome:
+        room = _Room(self, sandbox)
+        try:
+            return room.run(id, cells, skip=frozenset())
+        finally:
+            room.leave()
+
+    def _may_lack_something(self, id: str, outcome: Outcome, plan: dict[str, Any]) -> bool:
+        """True where cells that nothing names could have changed what the answer uses."""
+        more_cells = set(plan["before"]) - set(plan["needs"]) - self.dead
+        by_value = self.grading.catalog[id]["kind"] != "callable" and outcome.status == "failed"
+        return bool(more_cells) and (outcome.status in ("error", "missing") or by_value)
+
+
+class _Room:
+    """A child, made when it is needed, and what has run in it."""
+
+    def __init__(self, run: _Run, sandbox: Sandbox) -> None:
+        self.of, self.sandbox = run, sandbox
+        self.child: Child | None = None
+        self.ran: set[int] = set()
+        self.preludes: set[str] = set()
+        self.probed = False
+
+    def is_fresh_for(self, cells: Sequence[int]) -> bool:
+        """True when nothing has run here that these cells do not need."""
+        return not self.probed and self.ran <= set(cells)
+
+    def run(self, id: str, cells: Sequence[int], skip: frozenset[int]) -> Outcome:
+        """Run the cells that have not run here yet, the last of which is the answer, and probe it."""
+        if self.child is None:
+            self.child = self.sandbox.fork()
+        entry = self.of.grading.catalog[id]
+        if entry["prelude"] not in self.preludes:
+            self.preludes.add(entry["prelude"])
+            self._cell(entry["prelude"], "<prelude>")
+        trouble: Reply | None = None
+        for i in cells:
+            if i in self.ran or i in skip:
+                continue
+            reply = self._cell(self.of.cells[i], f"<cell {i + 1}>")
+            self.ran.add(i)
+            if not reply.alive:
+                self.of.dead.add(i)
+                return self._judged(id, reply)
+            trouble = reply if reply.kind == "error" and i == cells[-1] else None
+        if self.child is None:
+            return self._judged(id, Reply("killed"))
+        reply = self._probe(id, entry)
+        if reply.kind == "state" and trouble is not None:
+            reply = trouble
+        return self._judged(id, reply)
+
+    def _cell(self, source: str, file: str) -> Reply:
+        return self._ask(CELL, plain.encode({"source": source, "file": file}))
+
+    def _probe(self, id: str, entry: dict[str, Any]) -> Reply:
+        self.probed = True
+        task = plain.encode({"source": entry["probe"], "names": entry["names"], "kind": entry["kind"]})
+        inputs = self.of.judge.inputs(id, self.of.bundle.seed)
+        return self._ask(PROBE, struct.pack("<I", len(task)) + task + inputs)
+
+    def _ask(self, kind: bytes, body: bytes) -> Reply:
+        if self.child is None:
+            return Reply("killed")
+        reply = self.child.ask(kind, body, self.of.bundle.timeout)
+        if not reply.alive:
+            self.leave()
+        return reply
+
+    def _judged(self, id: str, reply: Reply) -> Outcome:
+        grading = self.of.grading
+        if not reply.alive:
+            status = "timeout" if reply.kind == "timeout" else "killed"
+            return grading._outcome(id, status, _SAYINGS[reply.kind].format(seconds=self.of.bundle.timeout))
+        try:
+            verdict = self.of.judge.judge(id, self.of.bundle.seed, reply.kind, reply.body)
+        except JudgeError:
+            words = "Your answer has a form that this check cannot compare in time."
+            return grading._outcome(id, "failed", words)
+        return grading._outcome(id, verdict["status"], verdict["message"], verdict["misconception"])
+
+    def leave(self) -> None:
+        """End the child, with all that was in it."""
+        if self.child is not None:
+            self.child.end()
+            self.child = None
+        self.ran, self.preludes, self.probed = set(), set(), False
+
+
+def _rank(outcome: Outcome) -> int:
+    return outcome.rank
