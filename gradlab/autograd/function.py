@@ -10,8 +10,9 @@ import numpy as np
 
 from gradlab import errors
 from gradlab.engine.modes import EXTRAS, modes, notify
-from gradlab.engine.node import Node, numbers
-from gradlab.engine.saved import FREED, SavedTensor, SavingNode, recorded, save_input, save_result
+from gradlab.engine.node import numbers
+from gradlab.engine.record import operator
+from gradlab.engine.saved import FREED, SavedTensor, SavingNode, save_input, save_result
 from gradlab.engine.tensor import TensorBase, make, new
 from gradlab.operators._views import View, check_writable, count_write, rebase
 
@@ -42,27 +43,14 @@ class FunctionNode(SavingNode):
     @property
     def saved_tensors(self) -> tuple:
         """What save_for_backward kept."""
-        return tuple(self.read(str(i)) for i in range(len(self._slots())))
+        return tuple(self.read(name) for name in self.saves)
 
     @property
     def _raw_saved_tensors(self) -> tuple:
-        return tuple(SavedTensor(self, str(i)) for i in range(len(self._slots())))
+        return tuple(SavedTensor(self, name) for name in self.saves if self.slot(name))
 
-    def _slots(self) -> Any:
-        if self.saved is FREED:
-            raise errors.freed(self)
-        return self.saved
-
-    def slot(self, name: str) -> Any:
-        return self._slots()[int(name)][:3]
-
-    def fill_slot(self, name: str, slot: tuple) -> None:
-        slots = list(self._slots())
-        slots[int(name)] = (*slot, 0)
-        self.saved = slots
-
-    def read(self, name: str) -> Any:
-        return recorded(self, *self._slots()[int(name)])
+    def output_number(self, name: str) -> int:
+        return self.output_numbers[int(name)]
 
     def apply(self, g: Any) -> list:
         given = [g] if self.outputs is None else g
@@ -73,7 +61,8 @@ class FunctionNode(SavingNode):
         return self._run([g] if self.outputs is None else list(g))
 
     def _run(self, grads: list) -> list:
-        self._slots()
+        if self.saved is FREED:
+            raise errors.freed(self)
         if self.materialize_grads:
             grads = [make(np.zeros(*o)) if g is None else g for g, o in zip(grads, self.all_outputs(), strict=True)]
         cls = self._forward_cls
@@ -147,9 +136,9 @@ class Function:
         ctx: Any = new(cls._backward_cls)
         inputs = [x if isinstance(x, TensorBase) else None for x in args]
         ctx.edges = tuple(None if x is None or not modes.grad else x._gradient_edge() for x in inputs)
-        ctx.extras, ctx.number, ctx.saved, ctx.are_tensors = None, next(numbers), (), [x is not None for x in inputs]
+        ctx.extras, ctx.number, ctx.are_tensors = None, next(numbers), [x is not None for x in inputs]
         ctx.needs_input_grad = tuple(x is not None and x.requires_grad for x in inputs)
-        ctx.to_save = ctx.dirty_tensors = ctx.non_differentiable = ()
+        ctx.saved = ctx.saves = ctx.to_save = ctx.dirty_tensors = ctx.non_differentiable = ()
         ctx.materialize_grads = True
         before = modes.set(grad=False)
         try:
@@ -175,7 +164,9 @@ def _place_outputs(ctx: Any, inputs: list, outputs: list) -> list:
     (ctx.shape, ctx.dtype), ctx.outputs = shapes[0], shapes if len(shapes) > 1 else None
     placed = [_place(ctx, inputs, o, i) if isinstance(o, TensorBase) else o for i, o in enumerate(outputs)]
     if any(ctx.edges):
-        ctx.saved = [_save(ctx, inputs, x, outputs, placed) for x in ctx.to_save]
+        ctx.saves, ctx.output_numbers = tuple(map(str, range(len(ctx.to_save)))), [0] * len(ctx.to_save)
+        for i, x in enumerate(ctx.to_save):
+            ctx.saved += _save(ctx, inputs, x, i, list(zip(outputs, placed, strict=True)))
     ctx.to_save = ctx.dirty_tensors = ctx.non_differentiable = ()
     return placed
 
@@ -187,50 +178,46 @@ def _place(ctx: Any, inputs: list, output: TensorBase, number: int) -> TensorBas
         count_write(output)
     if not any(ctx.edges) or output._array.dtype.kind != "f" or _among(output, ctx.non_differentiable):
         return output.detach() if returned and not dirty else output
-    if dirty:
-        tracked = output._view is not None and output._view.base.requires_grad
-        if tracked:
-            rebase(output, (ctx, number))
-        return output if tracked else output._placed((ctx, number))
-    if returned:
+    if dirty and output._view is not None and output._view.base.requires_grad:
+        rebase(output, (ctx, number))
+        return output
+    if returned and not dirty:
         view = View(output, lambda array: array[...], "function")
         output, counter = make(output._array), output._version_counter()
         output._view, output._counter = view, counter
-    elif output._view is not None:
+    elif output._view is not None and not dirty:
         output._view.origin = "function"
-    return output._placed((ctx, number))
+    output._edge = (ctx, number)
+    return output
 
 
-def _save(ctx: Any, inputs: list, x: Any, outputs: list, placed: list) -> tuple:
-    """A slot of four: also the number of the output that it holds."""
+def _save(ctx: Any, inputs: list, x: Any, index: int, pairs: list) -> tuple:
     if x is not None and not isinstance(x, TensorBase):
         raise errors.not_tensor("what save_for_backward keeps (or None)", x)
-    for number, (output, result) in enumerate(zip(outputs, placed, strict=True)):
+    for number, (output, result) in enumerate(pairs):
         ours = x is output is not None and result._edge == (ctx, number)
         if ours and (x is result or not _among(x, inputs)):
-            return (*save_result(result, number), number)
-    return (*save_input(x), 0)
+            ctx.output_numbers[index] = number
+            return save_result(result, number)
+    return save_input(x)
 
 
 def _among(x: Any, things: Any) -> bool:
     return any(x is thing for thing in things)
 
 
-class _DelayedError(Node):
-    """Stands where a second derivative would need one that was declared not to exist."""
+def _refuse(g: Any) -> Any:
+    raise RuntimeError(errors.TWICE)
 
-    __slots__ = ()
 
-    def apply(self, g: Any) -> Any:
-        raise RuntimeError(errors.TWICE)
-
-    apply_recorded = apply
+_fails_later = operator("DelayedError", lambda self, tensors: np.array(self), tensors=lambda g: _refuse(g))
 
 
 def once_differentiable(backward: Callable) -> Callable:
     """Decorator for a backward that is not itself differentiable: a second derivative through it raises RuntimeError.
 
-    It raises only where the incoming gradient requires grad; where it does not, the missing term is silently zero (as in torch).
+    It raises only where the incoming gradient requires grad; where it does not, the missing term is silently zero (as in
+    torch).
     """
 
     @functools.wraps(backward)
@@ -240,18 +227,9 @@ def once_differentiable(backward: Callable) -> Callable:
             found = backward(ctx, *grads)
         finally:
             modes.set(**before)
-        if not modes.grad or not any(isinstance(g, TensorBase) and g.requires_grad for g in grads):
+        if not any(isinstance(g, TensorBase) and g.requires_grad for g in grads):
             return found
         outputs = found if isinstance(found, tuple | list) else (found,)
-        return tuple(_fails_later(x, grads) if isinstance(x, TensorBase) else x for x in outputs)
+        return tuple(_fails_later(x, list(grads)) if isinstance(x, TensorBase) else x for x in outputs)
 
     return wrapper
-
-
-def _fails_later(x: TensorBase, grads: tuple) -> TensorBase:
-    tensor = x.detach()
-    node = _DelayedError()
-    node.edges = tuple(g._gradient_edge() for g in grads if isinstance(g, TensorBase))
-    node.number, node.extras, node.shape, node.dtype = next(numbers), None, x._array.shape, x._array.dtype
-    tensor._edge = (node, 0)
-    return tensor

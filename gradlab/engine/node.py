@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import weakref
+from collections import defaultdict
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -41,7 +42,7 @@ class Extras:
     """What few nodes have: hooks, and the forward's traceback under anomaly detection."""
 
     def __init__(self) -> None:
-        self.tensor: dict[int, Hooks] = {}  # by output number: hooks registered on that output's tensor
+        self.tensor: dict[int, Hooks] = defaultdict(Hooks)  # by output number: hooks registered on that output's tensor
         self.retain: dict[int, weakref.ref] = {}  # by output number: the tensor whose .grad is kept
         self.pre, self.post = Hooks(), Hooks()
         self.metadata: dict = {}

@@ -17,7 +17,7 @@ import numpy as np
 from gradlab import dtypes, errors
 from gradlab.engine.modes import EXTRAS, ON, modes, notify
 from gradlab.engine.node import numbers
-from gradlab.engine.saved import FREED, SavedTensor, SavingNode, raw, recorded, save_input, save_result
+from gradlab.engine.saved import FREED, SavedTensor, SavingNode, raw, save_input, save_result
 from gradlab.engine.tensor import TensorBase, make, new
 
 REQUIRED = object()
@@ -58,28 +58,17 @@ class OperatorNode(SavingNode):
         return self.plan.run(self, g)
 
     def apply_recorded(self, g: Any) -> Any:
-        return self.plan.compute(self, g, [self.read(name) for name in self.plan.saves])
+        return self.plan.compute(self, g, [self.read(name) for name in self.saves])
 
-    def slot(self, name: str) -> Any:
-        """The slot of that name; None when this node never filled it."""
-        if name not in self.plan.saves:
-            return None
-        if self.saved is FREED:
-            raise errors.freed(self)
-        at = 3 * self.plan.saves.index(name)
-        return self.saved[at : at + 3]
+    @property
+    def saves(self) -> tuple[str, ...]:  # type: ignore[override]
+        return self.plan.saves
 
-    def fill_slot(self, name: str, slot: tuple) -> None:
-        at = 3 * self.plan.saves.index(name)
-        self.saved = (*self.saved[:at], *slot, *self.saved[at + 3 :])
-
-    def read(self, name: str) -> Any:
-        """The saved value as a tensor in its place in the graph; None when this node never saved it."""
-        slot = self.slot(name)
-        return slot and recorded(self, *slot, number=self.plan.output_number(name))
+    def output_number(self, name: str) -> int:
+        return self.plan.output_number(name)
 
     def __getattr__(self, name: str) -> Any:
-        slots = {*type(self).slots, *self.plan.saves}
+        slots = {*type(self).slots, *self.saves}
         if name.startswith("_raw_saved_") and name[11:] in slots:
             return SavedTensor(self, name[11:])
         if name.startswith("_saved_") and name[7:] in slots:
@@ -89,7 +78,7 @@ class OperatorNode(SavingNode):
         raise AttributeError(f"'{self.name()}' object has no attribute '{name}'")
 
     def __dir__(self) -> list[str]:
-        slots = {*type(self).slots, *self.plan.saves}
+        slots = {*type(self).slots, *self.saves}
         more = [f"_saved_{n}" for n in {*slots, *self.plan.kept}] + [f"_raw_saved_{n}" for n in slots]
         return sorted({*super().__dir__(), *more})
 

@@ -82,10 +82,16 @@ def recorded(node: Any, thing: Any, guard: Any, version: Any, number: int = 0) -
     if guard is SEVERAL:
         return [recorded(node, *slot) for slot in thing]
     if isinstance(guard, Packed):
-        edge = (node, guard.edge) if isinstance(guard.edge, int) else guard.edge
-        return _unpack(node, thing, guard)._placed(edge)
+        thing = _unpack(node, thing, guard)
+        return _tensor(thing._array, thing._counter, (node, guard.edge) if isinstance(guard.edge, int) else guard.edge)
     raw(node, thing, guard, version)
-    return thing if guard is None else node.result(thing, guard, number)
+    return thing if guard is None else _tensor(thing, guard, (node, number))
+
+
+def _tensor(array: Any, counter: Any, edge: Any) -> Any:
+    tensor = make(array)
+    tensor._counter, tensor._edge = counter, edge
+    return tensor
 
 
 def _unpack(node: Any, packed: Any, how: Packed) -> Any:
@@ -96,20 +102,36 @@ def _unpack(node: Any, packed: Any, how: Packed) -> Any:
 
 
 class SavingNode(Node):
-    """A node that saves tensors: ``saved`` holds their slots, FREED after a backward."""
+    """A node that saves tensors: ``saved`` holds their slots, FREED after a backward, and ``saves`` their names."""
 
     __slots__ = ("saved",)
-    saved: Any
+    saves: tuple[str, ...]
+
+    def output_number(self, name: str) -> int:
+        """The number of the node's own output that this slot holds."""
+        raise NotImplementedError(self.name())
 
     def free(self) -> None:
         if self.saved:
             self.saved = FREED
 
-    def result(self, array: Any, counter: Any, number: int) -> Any:
-        """A saved result as a tensor again: output ``number`` of this node."""
-        tensor = make(array)
-        tensor._counter = counter
-        return tensor._placed((self, number))
+    def slot(self, name: str) -> Any:
+        """The slot of that name; None when this node never filled it."""
+        if name not in self.saves:
+            return None
+        if self.saved is FREED:
+            raise errors.freed(self)
+        at = 3 * self.saves.index(name)
+        return self.saved[at : at + 3]
+
+    def fill_slot(self, name: str, slot: tuple) -> None:
+        at = 3 * self.saves.index(name)
+        self.saved = (*self.saved[:at], *slot, *self.saved[at + 3 :])
+
+    def read(self, name: str) -> Any:
+        """The saved value as a tensor in its place in the graph; None when this node never saved it."""
+        slot = self.slot(name)
+        return slot and recorded(self, *slot, self.output_number(name))
 
 
 class SavedTensor:

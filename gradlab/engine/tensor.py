@@ -33,7 +33,8 @@ class Meta:
 
     def __init__(self) -> None:
         self.requires_grad = self.retains = False
-        self.grad = self.hooks = self.post_hooks = None
+        self.hooks, self.post_hooks = nodes.Hooks(), nodes.Hooks()
+        self.grad: Any = None
         self.accumulate: Any = None  # weak reference to the leaf's AccumulateGrad: the graph holds it
 
 
@@ -89,10 +90,6 @@ class TensorBase:
             node = nodes.AccumulateGrad(self)
             meta.accumulate = weakref.ref(node)
         return node, 0
-
-    def _placed(self, edge: Any) -> Any:
-        self._edge = edge
-        return self
 
     @property
     def grad_fn(self) -> Any:
@@ -174,18 +171,13 @@ class TensorBase:
         """Call ``hook(grad)`` when this tensor's gradient is known; a returned tensor replaces it."""
         if not self.requires_grad:
             raise RuntimeError(errors.NO_HOOK)
-        if self.is_leaf:
-            self._more().hooks = self._more().hooks or nodes.Hooks()
-            return nodes.RemovableHandle(self._more().hooks, hook)
-        return nodes.RemovableHandle(self._edge[0].more().tensor.setdefault(self._edge[1], nodes.Hooks()), hook)
+        hooks = self._more().hooks if self.is_leaf else self._edge[0].more().tensor[self._edge[1]]
+        return nodes.RemovableHandle(hooks, hook)
 
     def register_post_accumulate_grad_hook(self, hook: Callable[[Any], None]) -> nodes.RemovableHandle:
         """Call ``hook(tensor)`` after this leaf's ``.grad`` was filled or added to."""
-        if not self.requires_grad:
-            raise RuntimeError(errors.NO_HOOK)
-        if not self.is_leaf:
-            raise RuntimeError(errors.NO_POST_HOOK)
-        self._more().post_hooks = self._more().post_hooks or nodes.Hooks()
+        if not self.requires_grad or not self.is_leaf:
+            raise RuntimeError(errors.NO_POST_HOOK if self.requires_grad else errors.NO_HOOK)
         return nodes.RemovableHandle(self._more().post_hooks, hook)
 
     def backward(

@@ -259,7 +259,7 @@ class Walk:
             (g,) = self._call_hooks(node, extras.pre, [g])
         if g is not None:
             self._add(meta, g)
-        for hook in list((meta.post_hooks or {}).values()):
+        for hook in list(meta.post_hooks.values()):
             hook(leaf)
         if extras is not None and extras.post:
             self._call_hooks(node, extras.post, (), (self._tensor(g),))

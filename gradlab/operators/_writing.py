@@ -45,7 +45,8 @@ def inplace(function: Callable) -> Callable:
 def _stand_in(self: TensorBase) -> Any:
     """A tensor with self's present value and place in the graph: what nodes save of self, they save of this one."""
     before = make(self._array.copy() if modes.saved_hooks else self._array)
-    return before._placed(self._gradient_edge() if modes.grad else None)
+    before._edge = self._gradient_edge() if modes.grad else None
+    return before
 
 
 def _overwrite(self: TensorBase, function: Callable, args: tuple, options: dict, name: str) -> None:
