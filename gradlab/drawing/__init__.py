@@ -2,5 +2,7 @@
 
 from gradlab.drawing.layout import LayoutError
 from gradlab.drawing.picture import Drawing, draw
+from gradlab.drawing.scene import Mark
+from gradlab.drawing.stepping import Recording, record
 
-__all__ = ["Drawing", "LayoutError", "draw"]
+__all__ = ["Drawing", "LayoutError", "Mark", "Recording", "draw", "record"]

@@ -11,7 +11,7 @@ import graphviz
 from gradlab.drawing import numbers
 from gradlab.drawing.scene import Arrow, Card, Cluster, Group, Op, Scene
 from gradlab.drawing.themes import Theme
-from gradlab.graphs.records import FREED, HELD, MISMATCH, NEVER, PACKED, NodeRecord, Slot
+from gradlab.graphs.records import FREED, HELD, MISMATCH, NEVER, PACKED, NodeRecord, Slot, Values
 
 FONT = "Helvetica"
 LONGEST = 34  # characters of a name; the middle of a longer one is left out
@@ -20,14 +20,34 @@ MARKS = {HELD: "■", FREED: "□", PACKED: "◆", NEVER: "–", MISMATCH: "✕"
 WORDS = {HELD: "", FREED: "freed", PACKED: "packed", NEVER: "not saved", MISMATCH: "changed"}
 
 
-def source(scene: Scene, theme: Theme, values: bool | None = None, saved: bool = True, legend: bool = True) -> str:
+def source(scene: Scene, theme: Theme, values: bool | None = None, saved: bool = True) -> str:
     """The DOT text of a scene. `values` None: where there is room and the tensor is small."""
-    return Writer(scene, theme, values, saved, legend).graph.source
+    return Writer(scene, theme, values, saved).graph.source
+
+
+class Tags:
+    """Marks parts of a picture by colours that no theme has, so that they can be found in any engine's SVG."""
+
+    def __init__(self) -> None:
+        self._parts: list[tuple[str, str, str]] = []
+
+    def add(self, role: str, key: str, color: str) -> str:
+        self._parts.append((role, key, color))
+        return f"#01{len(self._parts) - 1:04x}"
+
+    def resolve(self, drawn: str) -> str:
+        """The true colours again, with data-role and data-part on what was marked."""
+
+        def part(found: re.Match[str]) -> str:
+            role, key, color = self._parts[int(found[2], 16)]
+            return f'data-role="{role}" data-part="{html.escape(key)}" {found[1]}="{color}"'
+
+        return re.sub(r'(fill|stroke)="#01([0-9a-f]{4})"', part, drawn)
 
 
 class Writer:
-    def __init__(self, scene: Scene, theme: Theme, values: bool | None, saved: bool, legend: bool):
-        self.scene, self.theme, self.saved = scene, theme, saved
+    def __init__(self, scene: Scene, theme: Theme, values: bool | None, saved: bool, tags: Tags | None = None):
+        self.scene, self.theme, self.saved, self.tags = scene, theme, saved, tags
         self.roomy = scene.size <= ROOMY
         self.values = self.roomy if values is None else values
         self.graph = graphviz.Digraph("gradlab", graph_attr=self._frame(), node_attr={"shape": "plain"})
@@ -45,7 +65,7 @@ class Writer:
                 self._cluster(self.graph, cluster)
         for number, arrow in enumerate(scene.arrows):
             self._arrow(number, arrow)
-        if legend:
+        if tags is None:
             self.graph.attr("graph", label=self._legend(), labelloc="b", labeljust="l")
 
     def _frame(self) -> dict[str, str]:
@@ -81,8 +101,12 @@ class Writer:
         if tensor.version:
             rows.append(self._row("version", [str(tensor.version)], theme.ink))
         if card.note:
-            rows.append(self._note(card.note))
+            rows.append(self._note(card.note, span=2))
         border = "2" if card.kind != "constant" else "1"
+        accent = theme.alarm if card.note else accent
+        flow = self.scene.flow
+        if flow is not None and flow.active is not None and tensor.is_leaf and tensor.node == flow.active:
+            fill = theme.now
         return table(rows, border, accent, fill, padding=4)
 
     def _grad(self, card: Card) -> str:
@@ -90,8 +114,8 @@ class Writer:
         if tensor.grad is None:
             keeps = tensor.is_leaf or tensor.retains_grad
             return self._row(".grad", ["None"], theme.soft, "" if keeps else "not kept")
-        shown = numbers.lines(tensor.grad) or [numbers.shape(tensor.grad.shape)]
-        return self._row(".grad", shown, theme.grad, "kept" if tensor.retains_grad else "")
+        shown = grad_lines(tensor.grad)
+        return self._row(".grad", shown, theme.grad, "kept" if tensor.retains_grad else "", f"t{tensor.id}")
 
     def _head(self, title: str, kind: str, accent: str) -> str:
         width = f' WIDTH="{_width(title)}"' if _is_wide(title) else ""
@@ -100,8 +124,12 @@ class Writer:
             f'<TD ALIGN="RIGHT">{font(kind, 9, accent)}</TD></TR>'
         )
 
-    def _row(self, key: str, values: list[str], color: str, extra: str = "") -> str:
-        lines = '<BR ALIGN="LEFT"/>'.join(font(value.replace(" [", "\u00a0["), 11, color) for value in values)
+    def _row(self, key: str, values: list[str], color: str, extra: str = "", part: str = "") -> str:
+        colors = [color] * len(values)
+        if self.tags is not None and part:
+            colors = [self.tags.add("grad", part, color) for _ in values]
+        pairs = zip(values, colors, strict=True)
+        lines = '<BR ALIGN="LEFT"/>'.join(font(value.replace(" [", "\u00a0["), 11, c) for value, c in pairs)
         lines += '<BR ALIGN="LEFT"/>' if len(values) > 1 else ""
         tail = font("\u00a0\u00a0" + extra, 9, self.theme.soft) if extra else ""
         return (
@@ -109,9 +137,9 @@ class Writer:
             f'<TD ALIGN="LEFT" BALIGN="LEFT">{lines}{tail}</TD></TR>'
         )
 
-    def _note(self, note: str) -> str:
+    def _note(self, note: str, span: int = 1) -> str:
         words = "<BR/>".join(font(line, 10, self.theme.alarm) for line in wrapped(note, 30))
-        return f'<TR><TD COLSPAN="2" BGCOLOR="{self.theme.alarm_fill}">{words}</TD></TR>'
+        return f'<TR><TD COLSPAN="{span}" BGCOLOR="{self.theme.alarm_fill}">{words}</TD></TR>'
 
     def _op(self, op: Op) -> str:
         theme, node = self.theme, op.node
@@ -124,7 +152,8 @@ class Writer:
         if op.note:
             rows.append(self._note(op.note))
         active = self.scene.flow is not None and self.scene.flow.active == node.id
-        return table(rows, "2" if active else "1", theme.op, theme.now if active else theme.op_fill, padding=4)
+        accent = theme.alarm if op.note else theme.op
+        return table(rows, "2" if active or op.note else "1", accent, theme.now if active else theme.op_fill, padding=4)
 
     def _chips(self, node: NodeRecord) -> list[str]:
         shown = [slot for slot in node.slots if slot.state != NEVER or slot.message]
@@ -133,36 +162,47 @@ class Writer:
         per_row = 3 if len(shown) != 4 else 2
         rows = []
         for start in range(0, len(shown), per_row):
-            cells = "".join(f'<TD CELLPADDING="1">{self._chip(slot)}</TD>' for slot in shown[start : start + per_row])
+            cells = "".join(
+                f'<TD CELLPADDING="1">{self._chip(node.id, slot)}</TD>' for slot in shown[start : start + per_row]
+            )
             inner = f'<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0" CELLPADDING="0"><TR>{cells}</TR></TABLE>'
             rows.append(f"<TR><TD>{inner}</TD></TR>")
         return rows
 
-    def _chip(self, slot: Slot) -> str:
+    def _chip(self, number: int, slot: Slot) -> str:
         theme = self.theme
-        words = f"{MARKS[slot.state]} {self._slot_words(slot)} {WORDS[slot.state]}".rstrip()
+        words = self.chip_words(slot, slot.state)
         ink, border, fill, style = {
             HELD: (theme.saved_ink, theme.saved, theme.saved, "ROUNDED"),
             FREED: (theme.freed, theme.freed, theme.op_fill, "ROUNDED,DASHED"),
             PACKED: (theme.saved, theme.saved, theme.op_fill, "ROUNDED"),
             MISMATCH: (theme.alarm, theme.alarm, theme.alarm_fill, "ROUNDED"),
         }[slot.state]
+        if self.tags is not None and slot.state in (HELD, PACKED, MISMATCH):
+            part = f"n{number}:{slot.name}"
+            words = max(words, self.chip_words(slot, FREED), key=len)
+            ink, border = self.tags.add("chip-ink", part, ink), self.tags.add("chip-line", part, border)
+            fill = self.tags.add("chip-fill", part, fill)
         return (
             f'<TABLE BORDER="1" CELLBORDER="0" CELLSPACING="0" CELLPADDING="3" COLOR="{border}" BGCOLOR="{fill}" '
             f'STYLE="{style}"><TR><TD>{font(words, 9, ink)}</TD></TR></TABLE>'
         )
 
-    def _slot_words(self, slot: Slot) -> str:
+    def chip_words(self, slot: Slot, state: str) -> str:
+        return f"{MARKS[state]} {self._slot_words(slot, state)} {WORDS[state]}".rstrip()
+
+    def _slot_words(self, slot: Slot, state: str) -> str:
         name = slot.name.replace("saved_tensors", "saved")
         if slot.tensor is not None and self.scene.snapshot.tensors[slot.tensor].name:
             return shorten(self.scene.snapshot.tensors[slot.tensor].name or "")
         shown = numbers.lines(slot.values, 1) if self.values else None
-        return f"{name} {shown[0]}" if shown and slot.state == HELD else name
+        return f"{name} {shown[0]}" if shown and state == HELD else name
 
     def _group(self, group: Group) -> str:
         theme = self.theme
         rows = [f"<TR><TD><B>{font(group.title, 13, theme.ink)}</B></TD></TR>"]
         rows += [f"<TR><TD>{font(line, 9, theme.soft)}</TD></TR>" for line in group.lines]
+        rows += [self._note(group.note)] if group.note else []
         inner = table(rows, "1", theme.group, theme.group_fill, padding=4)
         return (
             f'<<TABLE BORDER="1" COLOR="{theme.group}" STYLE="ROUNDED" CELLBORDER="0" CELLSPACING="0" CELLPADDING="3" '
@@ -193,11 +233,12 @@ class Writer:
         ran = self._ran(arrow)
         if flow is not None and ran is not None:
             key = (arrow.edge.source, arrow.edge.input) if arrow.edge else None
-            style |= {"color": theme.grad, "penwidth": "2.4" if key in flow.fresh else "1.6"}
+            if self.tags is None:
+                style |= {"color": theme.grad, "penwidth": "2.4" if key in flow.fresh else "1.6"}
             words += [font(line, 11, theme.grad) for line in ran.split("\n") if line]
         if arrow.note:
-            style |= {"color": theme.alarm, "style": "dashed", "penwidth": "1.6"}
-            words.append(font("✂ " + arrow.note, 10, theme.alarm))
+            style |= {"color": theme.alarm, "style": "dashed", "penwidth": "1.6", "arrowhead": "tee"}
+            words += [font(line, 10, theme.alarm) for line in wrapped("✂ " + arrow.note, 36)]
         if words:
             style["label"] = "<" + "<BR/>".join(words) + ">"
         self.graph.edge(arrow.tail, arrow.head, **style)
@@ -240,6 +281,11 @@ class Writer:
         if "constant" in kinds and any(arrow.constant for arrow in scene.arrows):
             words.append(font("- - no gradient", 10, theme.soft))
         return words
+
+
+def grad_lines(grad: Values) -> list[str]:
+    """A gradient on a card: its numbers, or its shape and range."""
+    return numbers.lines(grad) or [numbers.shape(grad.shape)]
 
 
 KIND_TEXT = {

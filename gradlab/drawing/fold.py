@@ -291,17 +291,19 @@ def _longest_runs(word: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _replace(scene: Scene, units: list[Unit]) -> Scene:
     snapshot = scene.snapshot
     group_of: dict[int, str] = {}
+    notes = {op.node.id: op.note for op in scene.ops if op.note}
     groups = []
     for number, unit in enumerate(units):
         key = f"g{number}"
         group_of |= dict.fromkeys(unit.nodes, key)
-        groups.append(Group(key, unit.title, _lines(snapshot, unit), ".".join(unit.path), list(unit.nodes)))
+        note = "; ".join(notes[node] for node in unit.nodes if node in notes) or None
+        groups.append(Group(key, unit.title, _lines(snapshot, unit), ".".join(unit.path), list(unit.nodes), note))
     modules = {group.key for group, unit in zip(groups, units, strict=True) if not unit.pattern}
     moved = {f"n{node}": key for node, key in group_of.items()} | _absorbed(scene, group_of, modules)
     folded = Scene(snapshot, flow=scene.flow, notes=list(scene.notes), groups=groups)
     folded.cards = [card for card in scene.cards if card.key not in moved]
     folded.ops = [op for op in scene.ops if op.key not in moved]
-    together: dict[tuple[str, str, bool], Arrow] = {}
+    together: dict[tuple[str, str, str | bool], Arrow] = {}
     for arrow in scene.arrows:
         tail, head = moved.get(arrow.tail, arrow.tail), moved.get(arrow.head, arrow.head)
         if tail == head:
@@ -309,11 +311,11 @@ def _replace(scene: Scene, units: list[Unit]) -> Scene:
         if tail == arrow.tail and head == arrow.head:
             folded.arrows.append(arrow)
             continue
-        key = (tail, head, arrow.constant)
+        key = (tail, head, arrow.note or arrow.constant)
         if key in together:
             together[key].many += 1
         else:
-            together[key] = Arrow(tail, head, arrow.edge, None, arrow.constant)
+            together[key] = Arrow(tail, head, arrow.edge, None, arrow.constant, note=arrow.note)
             folded.arrows.append(together[key])
     return folded
 

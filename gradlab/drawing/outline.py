@@ -72,7 +72,8 @@ def _slot(slot: Slot) -> str:
 
 
 def _group(group: Group, after: dict[str, list[Arrow]], names: dict[str, str]) -> str:
-    return f"  [{group.title}: {', '.join(group.lines)}]" + _goes(after.get(group.key, []), names)
+    note = f", ! {group.note}" if group.note else ""
+    return f"  [{group.title}: {', '.join(group.lines)}{note}]" + _goes(after.get(group.key, []), names)
 
 
 def _goes(arrows: list[Arrow], names: dict[str, str]) -> str:
@@ -81,5 +82,6 @@ def _goes(arrows: list[Arrow], names: dict[str, str]) -> str:
         extra = f" as {arrow.input}" if arrow.input else ""
         extra += f" (×{arrow.many})" if arrow.many > 1 else ""
         extra += " (no gradient)" if arrow.constant else ""
+        extra += f" (broken: {arrow.note})" if arrow.note else ""
         targets.append(names.get(arrow.head, arrow.head) + extra)
     return " -> " + ", ".join(targets) if targets else ""

@@ -6,7 +6,7 @@ import os
 import re
 import struct
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -64,7 +64,7 @@ class Drawing:
         values: bool | str = "auto",
         fold: Any = "auto",
         theme: str = "auto",
-        marks: Mapping[str, str] | None = None,
+        marks: Iterable[scene.Mark] = (),
         flow: scene.Flow | None = None,
         opened: Iterable[str] = (),
     ):

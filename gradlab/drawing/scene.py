@@ -3,13 +3,34 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from gradlab.graphs.inputs import ORDERED
 from gradlab.graphs.records import Edge, NodeRecord, Snapshot, TensorRecord
 
 CROWDED = 60  # beyond so many nodes, constants without a name get no card
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A remark on a tensor or a node; with `toward` (a node) or `toward_tensor` it is on a broken arrow from there."""
+
+    text: str
+    tensor: int | None = None
+    node: int | None = None
+    toward: int | None = None
+    toward_tensor: int | None = None
+
+    @property
+    def key(self) -> str:
+        return f"n{self.node}" if self.node is not None else f"t{self.tensor}"
+
+    @property
+    def tail(self) -> str | None:
+        if self.toward is not None:
+            return f"n{self.toward}"
+        return None if self.toward_tensor is None else f"t{self.toward_tensor}"
 
 
 @dataclass(slots=True)
@@ -40,6 +61,7 @@ class Group:
     lines: list[str]
     path: str | None = None
     nodes: list[int] = field(default_factory=list)
+    note: str | None = None
 
 
 @dataclass(slots=True)
@@ -88,33 +110,45 @@ class Scene:
         return len(self.cards) + len(self.ops) + len(self.groups)
 
 
-def build(snapshot: Snapshot, marks: Mapping[str, str] | None = None, flow: Flow | None = None) -> Scene:
-    """The scene of a whole graph, nothing folded. `marks` puts a remark on "t3" (a tensor) or "n5" (a node)."""
-    marks = marks or {}
+def build(snapshot: Snapshot, marks: Iterable[Mark] = (), flow: Flow | None = None) -> Scene:
+    """The scene of a whole graph, nothing folded."""
+    marks = list(marks)
+    notes = {mark.key: mark.text for mark in marks if mark.tail is None}
     scene = Scene(snapshot, flow=flow, notes=list(snapshot.notes))
-    crowded = len(snapshot.nodes) > CROWDED
-    left_out = {
-        f"t{t.id}" for t in snapshot.tensors if crowded and not (t.name or t.requires_grad or t.id in snapshot.roots)
-    }
+    left_out = _left_out(snapshot, marks)
     for tensor in snapshot.tensors:
-        if f"t{tensor.id}" in left_out:
-            continue
-        scene.cards.append(Card(f"t{tensor.id}", tensor, kind_of(tensor, snapshot), marks.get(f"t{tensor.id}")))
+        key = f"t{tensor.id}"
+        if key not in left_out:
+            scene.cards.append(Card(key, tensor, kind_of(tensor, snapshot), notes.get(key)))
     for node in snapshot.nodes:
         if node.tensor is None:
-            scene.ops.append(Op(f"n{node.id}", node, marks.get(f"n{node.id}")))
-    between = {(t.node, t.output): t for t in reversed(snapshot.tensors) if t.node is not None and not t.is_leaf}
+            scene.ops.append(Op(f"n{node.id}", node, notes.get(f"n{node.id}")))
     for tensor in snapshot.tensors:
         if tensor.node is not None and not tensor.is_leaf:
             scene.arrows.append(Arrow(f"t{tensor.id}", f"n{tensor.node}"))
+    between = {(t.node, t.output): t for t in reversed(snapshot.tensors) if t.node is not None and not t.is_leaf}
     counts = Counter(edge.source for edge in snapshot.edges if edge.target is not None or edge.tensor is not None)
     for edge in snapshot.edges:
         arrow = _arrow(snapshot, edge, between)
-        if arrow is not None and counts[edge.source] < 2:
-            arrow.input = None
         if arrow is not None and arrow.head not in left_out:
+            arrow.input = arrow.input if counts[edge.source] > 1 else None
             scene.arrows.append(arrow)
+    scene.arrows += [Arrow(mark.tail, mark.key, note=mark.text) for mark in marks if mark.tail is not None]
     return scene
+
+
+def _left_out(snapshot: Snapshot, marks: list[Mark]) -> set[str]:
+    """Constants without a name in a crowded graph, and parameters that the graph does not reach."""
+    crowded = len(snapshot.nodes) > CROWDED
+    shown = {*snapshot.roots, *(edge.tensor for edge in snapshot.edges), *(mark.tensor for mark in marks)}
+    shown |= {mark.toward_tensor for mark in marks} | set(snapshot.given)
+    out = set()
+    for tensor in snapshot.tensors:
+        reached = tensor.node is not None or tensor.id in shown
+        nameless = crowded and not (tensor.name or tensor.requires_grad or tensor.id in snapshot.roots)
+        if nameless or not reached:
+            out.add(f"t{tensor.id}")
+    return out
 
 
 def _arrow(snapshot: Snapshot, edge: Edge, between: Mapping[tuple[int | None, int], TensorRecord]) -> Arrow | None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from types import FrameType
 from typing import Any
 
-from gradlab.graphs.engines import Engine, is_tensor
+from gradlab.graphs.engines import is_tensor
 
 Named = list[tuple[str | None, Any]]
 
@@ -37,32 +37,25 @@ def flatten(value: Any, name: str | None = None) -> Named:
     return found
 
 
-def name_map(params: Any, engine: Engine) -> dict[int, str]:
-    """id(tensor) -> name, from a module, a dict of tensors (names may be dotted) or of modules."""
+def named_parameters(params: Any) -> list[tuple[str, Any]]:
+    """(name, tensor) from a module, a dict of tensors (names may be dotted) or of modules, or pairs of these."""
     if params is None:
-        return {}
+        return []
     if hasattr(params, "named_parameters"):
-        return module_names(params)
-    if not isinstance(params, Mapping):
-        params = _pairs(params)
-    names: dict[int, str] = {}
-    for name, value in params.items():
+        return _of_module(params)
+    found: list[tuple[str, Any]] = []
+    for name, value in _pairs(params).items():
         if hasattr(value, "named_parameters"):
-            names |= {key: f"{name}.{inner}" for key, inner in module_names(value).items()}
+            found += [(f"{name}.{inner}", tensor) for inner, tensor in _of_module(value)]
         elif is_tensor(value):
-            names[id(value)] = str(name)
+            found.append((str(name), value))
         else:
             raise TypeError(f"params[{name!r}] is {_describe(value)}, not a tensor or a module")
-    return names
+    return found
 
 
-def module_names(module: Any) -> dict[int, str]:
-    """id(parameter or buffer) -> dotted name; a shared parameter keeps its first name."""
-    names: dict[int, str] = {}
-    for listing in ("named_parameters", "named_buffers"):
-        for name, tensor in getattr(module, listing, dict)() or ():
-            names.setdefault(id(tensor), name)
-    return names
+def _of_module(module: Any) -> list[tuple[str, Any]]:
+    return [*module.named_parameters(), *getattr(module, "named_buffers", tuple)()]
 
 
 def caller_names(frame: FrameType | None) -> dict[int, str]:

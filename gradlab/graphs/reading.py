@@ -18,7 +18,7 @@ from typing import Any
 from gradlab.graphs import collector
 from gradlab.graphs.engines import Engine, engine_of, is_tensor
 from gradlab.graphs.inputs import input_names
-from gradlab.graphs.naming import caller_names, flatten, name_map
+from gradlab.graphs.naming import caller_names, flatten, named_parameters
 from gradlab.graphs.records import FREED, HELD, MISMATCH, NEVER, PACKED, Edge, NodeRecord, Slot, Snapshot, TensorRecord
 
 _NEWEST = sys.maxsize
@@ -29,7 +29,8 @@ def snapshot(*outputs: Any, params: Any = None, tensors: Any = None) -> Snapshot
 
     `outputs` may be tensors or tuples, lists and dicts of them. `params` names the leaves: a module, or a dict of
     tensors by name. `tensors={"h": h}` names inner tensors, which are then shown with their values and retained grads.
-    Leaves that nobody named get the name of the variable that holds them where snapshot was called.
+    Every tensor named so is in the snapshot; its `node` is None where the graph does not reach it. Leaves that nobody
+    named get the name of the variable that holds them where snapshot was called.
 
     Raises TypeError when something handed in is not a tensor of gradlab or torch.
 
@@ -56,19 +57,23 @@ class Reader:
         roots = flatten(tensors)
         self.engine = engine_of(tensor for _, tensor in roots)
         self.variables = variables or {}
-        self.names = name_map(params, self.engine)
+        parameters = named_parameters(params)
+        self.names = {id(tensor): name for name, tensor in reversed(parameters)}
         self.snapshot = Snapshot(engine=self.engine.name, nodes=[], edges=[], tensors=[], roots=[])
         self.place: dict[int, int] = {}  # id(tensor) -> its record
         self._memory: dict[Any, int] = {}
         self.alive: list[Any] = []  # tensors whose id() is in use
         named = flatten(inner if inner is not None else {})
-        self.nodes = backward_order([self.engine.node(tensor) for _, tensor in roots + named])
+        self.nodes = backward_order([self.engine.node(tensor) for _, tensor in roots])
         self.number = {node: i for i, node in enumerate(self.nodes)}
         for name, tensor in roots:
             self.snapshot.roots.append(self._tensor(tensor, name).id)
         for name, tensor in named:
-            self._tensor(tensor, name, given=True)
+            self.snapshot.given.append(self._tensor(tensor, name, given=True).id)
         self._leaves()
+        for name, tensor in parameters:
+            if tensor.requires_grad:
+                self._tensor(tensor, name)
         with collector.paused():
             self._nodes()
 

@@ -12,6 +12,7 @@ True
 
 from __future__ import annotations
 
+import bisect
 import dataclasses
 import json
 import math
@@ -121,6 +122,7 @@ class Snapshot(_Plain):
     edges: list[Edge]
     tensors: list[TensorRecord]
     roots: list[int]  # ids of the tensors that were handed in
+    given: list[int] = field(default_factory=list)  # ids of those named with tensors=; node None where not reached
     notes: list[str] = field(default_factory=list)  # what could not be read, and why
 
     @property
@@ -128,7 +130,9 @@ class Snapshot(_Plain):
         return [tensor for tensor in self.tensors if tensor.is_leaf]
 
     def edges_from(self, node: int) -> list[Edge]:
-        return [edge for edge in self.edges if edge.source == node]
+        """The node's next_functions; edges stand in the order of their nodes."""
+        first = bisect.bisect_left(self.edges, node, key=_source)
+        return self.edges[first : bisect.bisect_right(self.edges, node, first, key=_source)]
 
     def named(self, name: str) -> TensorRecord:
         """The tensor of that name. Raises KeyError naming those there are."""
@@ -186,6 +190,10 @@ class Log(_Plain):
 
     engine: str
     events: list[Event] = field(default_factory=list)
+
+
+def _source(edge: Edge) -> int:
+    return edge.source
 
 
 def _finite(data: Any) -> Any:
