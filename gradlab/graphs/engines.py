@@ -28,6 +28,10 @@ class Engine:
         """The tensor's grad_fn, or for a leaf the AccumulateGrad that a graph would reach (None when there is none)."""
         return tensor.grad_fn if tensor.requires_grad and not tensor.is_leaf else None
 
+    def output(self, tensor: Any) -> int:
+        """Which output of its grad_fn a tensor is."""
+        return int(tensor.output_nr) if self.name == "torch" else int(tensor._gradient_edge()[1])
+
     def dtype(self, tensor: Any) -> str:
         return plain_dtype(tensor.dtype)
 
@@ -99,6 +103,11 @@ class Engine:
             retains_grad=retains,
             version=_version(tensor),
         )
+
+
+def of_number(number: bool | int | float) -> Values:
+    """A bare Python number in a slot, as torch shows it: a 0-d tensor."""
+    return Values((), {bool: "bool", int: "int64"}.get(type(number), "float64"), number)
 
 
 def is_tensor(thing: Any) -> bool:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from gradlab.graphs import collector
-from gradlab.graphs.engines import Engine, engine_of, is_tensor
+from gradlab.graphs.engines import Engine, engine_of, is_tensor, of_number
 from gradlab.graphs.inputs import input_names
 from gradlab.graphs.naming import caller_names, flatten, named_parameters
 from gradlab.graphs.records import FREED, HELD, MISMATCH, NEVER, PACKED, Edge, NodeRecord, Slot, Snapshot, TensorRecord
@@ -88,7 +88,7 @@ class Reader:
         record = engine.record(tensor, len(self.snapshot.tensors), chosen)
         node = engine.node(tensor)
         if node is not None:
-            record.node, record.output = self.number.get(node), tensor.output_nr if tensor.grad_fn is not None else 0
+            record.node, record.output = self.number.get(node), engine.output(tensor)
         self.snapshot.tensors.append(record)
         self.place[key] = record.id
         self._memory.setdefault(engine.memory(tensor), record.id)
@@ -123,6 +123,8 @@ class Reader:
     def _slot(self, name: str, state: str, tensor: Any, message: str | None) -> Slot:
         if tensor is None:
             return Slot(name, state, message=message)
+        if not is_tensor(tensor):
+            return Slot(name, state, (), (values := of_number(tensor)).dtype, values)
         self._saved[name] = tensor
         known = self._memory.get(self.engine.memory(tensor))
         shape, dtype = tuple(tensor.shape), self.engine.dtype(tensor)
@@ -208,7 +210,7 @@ def read_slots(node: Any, engine: Engine, options: dict[str, Any]) -> Iterator[F
     if engine.is_custom(node):
         yield from _custom_slots(node)
         return
-    slots, plain = _attributes(type(node))
+    slots, plain = _attributes(node)
     for name in slots:
         yield from _slot(node, name)
     for name in plain:
@@ -247,8 +249,12 @@ def _state(node: Any, name: str, raw: Any, unpack: Any) -> Found:
             return name, (NEVER if unpack() is None else HELD), None, None
         except RuntimeError:
             return name, FREED, None, None
-    if not is_tensor(data) or getattr(raw, "unpack_hook", None) is not None:
+    if getattr(raw, "unpack_hook", None) is not None:
         return name, PACKED, None, None  # unpacking could re-run a checkpointed forward
+    if isinstance(data, (bool, int, float)):
+        return name, HELD, data, None
+    if not is_tensor(data):
+        return name, PACKED, None, None
     try:
         unpack()
     except RuntimeError as error:
@@ -256,16 +262,18 @@ def _state(node: Any, name: str, raw: Any, unpack: Any) -> Found:
     return name, HELD, data, None
 
 
-_known: dict[type, tuple[list[str], list[str]]] = {}
+_known: dict[Any, tuple[list[str], list[str]]] = {}
 
 
-def _attributes(kind: type) -> tuple[list[str], list[str]]:
-    if kind not in _known:
-        names = dir(kind)
+def _attributes(node: Any) -> tuple[list[str], list[str]]:
+    """The names of saved slots and of plain saved values; in gradlab they depend on which inputs need a gradient."""
+    key = (type(node), getattr(node, "saves", None), getattr(getattr(node, "plan", None), "kept", None))
+    if key not in _known:
+        names = dir(node)
         slots = [name.removeprefix("_raw_saved_") for name in names if name.startswith("_raw_saved_")]
         plain = [n for n in names if n.startswith("_saved_") and n.removeprefix("_saved_") not in slots]
-        _known[kind] = slots, plain
-    return _known[kind]
+        _known[key] = slots, plain
+    return _known[key]
 
 
 def _option(value: Any) -> Any:
