@@ -45,10 +45,22 @@ def ask(x: Any, loss: Any, followers: Mapping[str, Any], frame: FrameType | None
     for follower, _ in paused:
         follower._busy = True
     try:
-        return _ask(x, loss, followers, caller_names(frame))
+        return _ask(x, loss, followers, names_seen_from(frame))
     finally:
         for follower, busy in paused:
             follower._busy = busy
+
+
+def names_seen_from(frame: FrameType | None) -> dict[int, str]:
+    """id(tensor) -> the variable, or the variable and dotted parameter name of the module, that holds it."""
+    names = caller_names(frame)
+    scopes: list[dict] = [] if frame is None else [frame.f_globals, frame.f_locals]
+    for scope in scopes:
+        for name, value in list(scope.items()):
+            if hasattr(value, "named_parameters") and not isinstance(value, type) and not name.startswith("_"):
+                for inner, tensor in value.named_parameters():
+                    names.setdefault(id(tensor), f"{name}.{inner}")
+    return names
 
 
 def _ask(x: Any, loss: Any, followers: Mapping[str, Any], variables: dict[int, str]) -> Diagnosis | Diagnoses:

@@ -156,8 +156,11 @@ class Ledger:
             details["dtype"] = str(outputs[0].dtype).rpartition(".")[2]
         if any(changed):
             details["inplace"] = True
+            if any(known.free_counter for known, same in zip(taken, changed, strict=True) if same):
+                details["through data"] = True
             for output in outputs:
                 given += [n for n in self.sharing(output) if n not in given and self._by_number[n].ref() is not None]
+            details["updated"] = [n for n in given if self._is_trained(n)]
         if numbers:
             details["numbers"] = numbers
         if name in MAKERS:
@@ -176,6 +179,11 @@ class Ledger:
     def _tracked(known: Known, tensor: Any) -> bool:
         """Whether an input had a history before the call (known.node is from before it)."""
         return known.node is not None or (tensor.requires_grad and tensor.is_leaf)
+
+    def _is_trained(self, number: int) -> bool:
+        """Whether a tensor is a parameter: writing into it is an update, not a step of a computation."""
+        tensor = self._by_number[number].ref()
+        return tensor is not None and tensor.is_leaf and (tensor.requires_grad or type(tensor).__name__ == "Parameter")
 
     def _is_free(self, taken: list[Known], known: Known, output: Any) -> bool:
         """Whether a new tensor is a view of one that .data made, so that edits of it escape the version counter."""

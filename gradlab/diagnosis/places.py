@@ -12,6 +12,9 @@ Place = tuple[str, int]
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _LOOKERS = tuple(_HERE + room + os.sep for room in ("diagnosis", "graphs", "drawing", "widget")) + (_HERE + "comparing.py",)
 
+_STANDARD = os.path.dirname(os.path.abspath(linecache.__file__)) + os.sep
+_STATE = frozenset(("_load_from_state_dict", "load_state_dict"))  # copies values into parameters: no data flow of a computation
+
 USER, LIBRARY, OPTIMIZER, LOOKER = "user", "library", "optimizer", "looker"
 _kinds: dict[str, str] = {}
 
@@ -32,9 +35,10 @@ def _classify(filename: str) -> str:
     for root in roots:
         if filename.startswith(root):
             return OPTIMIZER if filename.startswith(root + "optim" + os.sep) else LIBRARY
-    if filename.startswith("<frozen") or os.path.basename(filename) in ("contextlib.py", "functools.py"):
-        return LIBRARY
-    return USER
+    if filename == _STANDARD + "copy.py":
+        return LOOKER  # a deep copy is a new start, not a step of the computation
+    standard = filename.startswith(_STANDARD) and not filename.startswith(_STANDARD + "site-packages")
+    return LIBRARY if standard or filename.startswith("<frozen") else USER
 
 
 def user_frame(frame: FrameType | None) -> tuple[FrameType | None, str]:
@@ -45,8 +49,8 @@ def user_frame(frame: FrameType | None) -> tuple[FrameType | None, str]:
         kind = _kinds.get(filename) or kind_of(filename)
         if kind == USER:
             return frame, between
-        if kind != LIBRARY and between == LIBRARY:
-            between = kind
+        if between == LIBRARY and (kind != LIBRARY or frame.f_code.co_name in _STATE):
+            between = kind if kind != LIBRARY else LOOKER
         frame = frame.f_back
     return None, between
 

@@ -136,6 +136,8 @@ class _Refinement:
         else:
             lines = ", ".join(dict.fromkeys(shown(place(event)) for event in used[-4:]))
             words = f"{self.label} was used ({lines}), but nothing that was computed from it went into `{self.loss_name}`."
+            if any(event.details.get("updated") for event in used):
+                words += " Writing into a parameter is an update: no gradient goes through it."
         return self._change(cause="not-reached", explanation=words, evidence=[told(event) for event in used[-4:]], where=None,
                             remedy=f"# let {self.loss_name} depend on {self.variable}; where it should not, its None is right")  # fmt: skip
 
@@ -189,8 +191,12 @@ class _Refinement:
                                 remedy=f"# in {record['function']}.backward: return the gradient of input {record['input']} instead of None",
                                 evidence=[told(ran), f"{record['function']}Backward", self.variable])  # fmt: skip
         if ran.details.get("failed"):
-            return self._change(cause="no-backward-yet", where=place(ran), explanation=f"The backward at {shown(place(ran))} raised an error before"
-                                f" a gradient arrived at {self.label}.", remedy="# repair the error of that backward, then run it again")  # fmt: skip
+            edit = next((finding for finding in self.ledger.findings if finding.kind == "edit"), None)
+            blame = f" {shown(edit.where)}: {edit.text}." if edit else ""
+            return self._change(cause="no-backward-yet", where=edit.where if edit else place(ran), explanation="The backward at"
+                                f" {shown(place(ran))} raised an error before a gradient arrived at {self.label}.{blame}",
+                                remedy="# make that edit out of place: y = y + 1 instead of y += 1" if edit else
+                                "# repair the error of that backward (watch(nan=True) names a harmful in-place edit), then run it again")  # fmt: skip
         frozen = self._last("requires_grad=")
         if frozen is not None and frozen.number < ran.number and not frozen.details["flag"]:
             return self._change(cause="frozen-after-forward", where=place(frozen))
@@ -274,7 +280,7 @@ def explain(cut: Break, variable: str) -> tuple[str, str, str, Place | None]:
     if event.call in ("detach", "detach_"):
         fixed = code.replace(".detach_()", "").replace(".detach()", "")
         return "detached", f"`{event.call}()` at {shown(where)} cut it off.", fixed if fixed != code else "# remove the detach()", where
-    if event.call == "data":
+    if event.call == "data" or event.details.get("through data"):
         fixed = code.replace(".data", "")
         return ("data-attribute", f"`.data` at {shown(where)} hands out the values without their history (and without the version check).",
                 fixed if fixed != code else "# use the tensor itself instead of its .data", where)  # fmt: skip

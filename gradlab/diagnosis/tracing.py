@@ -44,6 +44,11 @@ def made_at(events: Sequence[Event], number: int) -> Event | None:
     return None
 
 
+def _flows_to(event: Event) -> set[int]:
+    """The tensors into which an event lets values flow; an update of a parameter is no step of a computation."""
+    return set(event.outputs).difference(event.details.get("updated", ()))
+
+
 def until(events: Sequence[Event], targets: Iterable[int]) -> list[Event]:
     """The events up to the last one that made or changed one of the targets."""
     wanted, last = set(targets), -1
@@ -88,7 +93,7 @@ def _spread(events: Sequence[Event], source: int | None) -> tuple[dict[int, Any]
         connected = None in taken or (source is None and bool(event.details.get("tracked")))
         if not taken and not connected:
             continue
-        for output in event.outputs:
+        for output in _flows_to(event):
             _settle(event, output, connected, taken, states, came)
     return states, came
 
@@ -153,7 +158,7 @@ def ancestors(events: Sequence[Event], targets: Iterable[int]) -> list[Event]:
     """The events that the targets' values came through, in order."""
     wanted, found = set(targets), []
     for event in reversed(events):
-        if event.call not in _NO_FLOW and not wanted.isdisjoint(event.outputs):
+        if event.call not in _NO_FLOW and not wanted.isdisjoint(_flows_to(event)):
             found.append(event)
             wanted.update(event.inputs)
     return found[::-1]

@@ -191,7 +191,7 @@ def _return_line(forward: type, place: int) -> tuple[str, int] | None:
             parts = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
             part = parts[place] if place < len(parts) else None
             if part is None or (isinstance(part, ast.Constant) and part.value is None):
-                found = node.lineno
+                found = max(node.lineno, found or 0)
     return (file or "", first + (found or 1) - 1)
 
 
