@@ -179,8 +179,26 @@ def regimes() -> None:
     sheet.save("04-regimes")
 
 
+def scissors() -> None:
+    """Lesson 07: one of two edges is cut."""
+    sheet = Sheet(860, 210, "y = p.detach() * p. From Mul two edges lead towards p. The one through detach is cut by scissors; along the other one a gradient of 2 arrives.")
+    sheet.card(24, 60, 130, "y", "output", [(".data", "4.0")], OUTPUT)
+    sheet.arrow(156, 88, 226, 88, GRADIENT)
+    sheet.text(191, 80, "1", 12.5, GRADIENT, "middle")
+    sheet.box(230, 64, 110, 48, INK)
+    sheet.text(285, 94, "Mul", 15, INK, "middle", bold=True)
+    sheet.arrow(342, 78, 632, 66, GRADIENT)
+    sheet.text(487, 62, "the way to p: 1 · 2 = 2", 13, GRADIENT, "middle")
+    sheet.arrow(342, 102, 430, 136, FAINT, dashed=True, head=False)
+    sheet.text(448, 150, "✂", 26, STOP, "middle")
+    sheet.text(470, 148, "p.detach(): the number 2, no history", 13, FAINT)
+    sheet.card(636, 36, 200, "p", "leaf", [(".data", "2.0"), (".grad", "2.0")], LEAF)
+    sheet.save("07-scissors")
+
+
 if __name__ == "__main__":
     wrapper()
     strip()
     regimes()
     decide()
+    scissors()
