@@ -11,7 +11,7 @@ import numpy as np
 from gradlab import dtypes, printing
 from gradlab.engine import TensorBase, make, modes
 from gradlab.engine.modes import EXTRAS
-from gradlab.engine.tensor import notify
+from gradlab.engine.tensor import INFERENCE, notify
 from gradlab.operators import creation, indexing, inplace, linalg, neural, pointwise, reduction
 from gradlab.operators import shape as shapes
 from gradlab.operators._arguments import axis, sizes
@@ -101,9 +101,40 @@ class Tensor(TensorBase, results=True):
     def shape(self) -> Size:  # type: ignore[override]
         return Size(self._array.shape)
 
+    @property
+    def ndim(self) -> int:
+        return self._array.ndim
+
     def size(self, dim: int | None = None) -> Any:
         """The shape, or the length of one dim."""
         return self.shape if dim is None else self._array.shape[axis(dim, self.ndim)]
+
+    @property
+    def output_nr(self) -> int:
+        """Which output of its grad_fn this tensor is."""
+        return self._edge[1] if self._edge else 0
+
+    @property
+    def _base(self) -> Any:
+        return self._view and self._view.base
+
+    def _is_view(self) -> bool:
+        return self._view is not None
+
+    def is_inference(self) -> bool:
+        """Whether the tensor was made in inference mode."""
+        return self._counter is INFERENCE
+
+    @property
+    def name(self) -> None:
+        """None: torch fills it only in its old C++ interface."""
+        return None
+
+    @property
+    def _backward_hooks(self) -> Any:
+        if self.is_leaf:
+            return (self._meta and self._meta.hooks) or None
+        return (self._edge[0].extras and self._edge[0].extras.tensor.get(self._edge[1])) or None
 
     def dim(self) -> int:
         """The number of dims."""

@@ -10,6 +10,7 @@ forward.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -111,10 +112,21 @@ class Operator:
         allowed = {*self.inputs, "result"} if len(self.inputs) == 1 >= len(named) else set(self.inputs)
         few = len(self.inputs) in (1, 2) and self.inputs[0] != "tensors" and not self.options
         self.simple = bool(node_name and few and not (view or outputs or backward) and named <= allowed)
-        slots = tuple(n for n in (*self.inputs, *self.results) if n in named)
-        body = {"slots": slots, "__slots__": ("plan",) if self.simple else ("plan", "kept", "outputs")}
-        self.node_class: Any = node_name and type(node_name, (OperatorNode,), {**body, "__module__": "gradlab"})
+        self.slots = tuple(n for n in (*self.inputs, *self.results) if n in named)
+        self.node_name = node_name
         self.label = (node_name or getattr(forward, "__name__", "operator")).split("Backward")[0].lower()
+
+    @cached_property
+    def node_class(self) -> type:
+        """The class of this operator's nodes; made when the first is recorded, since importing makes hundreds of operators."""
+        fields = ("plan",) if self.simple else ("plan", "kept", "outputs")
+        return type(self.node_name, (OperatorNode,), {"slots": self.slots, "__slots__": fields, "__module__": "gradlab"})
+
+    def plan(self, *key: Any) -> Plan:
+        """The plan for nodes that need a gradient of these inputs, a flag for each, and the tensors among the options."""
+        if key not in self.plans:
+            self.plans[key] = Plan(self, key[: len(self.inputs)], key[len(self.inputs) :])
+        return self.plans[key]
 
     def __call__(self, args: tuple, options: dict) -> Any:
         values = self._bind(args, options)
@@ -132,7 +144,7 @@ class Operator:
         tensors = [make(o) for o in out] if several else [make(out)]
         if self.view:
             self.mark_views(self.forward, values, arrays[1:], tensors, several)
-        if modes.grad and self.node_class is not None:
+        if modes.grad and self.node_name:
             self._record(values, tensors)
         result = tensors if several else tensors[0]
         if modes.word == EXTRAS:
@@ -161,8 +173,7 @@ class Operator:
             need.append(any(found))
         if not any(need):
             return
-        extra = tuple(n for n in self.options if _has_tensor(values[self.names.index(n)]))
-        plan = self.plans.get((*need, extra)) or self.plans.setdefault((*need, extra), Plan(self, tuple(need), extra))
+        plan = self.plan(*need, *(n for n in self.options if _has_tensor(values[self.names.index(n)])))
         node = new(self.node_class)
         node.edges, node.number, node.extras, node.plan = tuple(edges), next(numbers), None, plan
         outputs = [(t._array.shape, t._array.dtype) for t in tensors]
@@ -203,7 +214,8 @@ class Plan:
         order = (*self.saves, *self.kept)
         self.picks = [[order.index(n) for n in _wanted(f)] if f else [] for f in self.formulas]
         self.all_grads = [f is not None and f.__code__.co_varnames[0] == "grads" for f in self.formulas]
-        self.run = self._quick() or self._general
+        self.second = [name != op.inputs[0] for name in self.saves]
+        self.node_class, self.run = op.node_class, self._quick() or self._general
 
     def output_number(self, name: str) -> int:
         return self.op.results.index(name) if name in self.op.results else 0
@@ -271,9 +283,7 @@ def _two_saved(a: Callable, b: Callable) -> Callable:
 
 
 def _unary(op: Operator) -> Callable:
-    forward, node_class = op.forward, op.node_class
-    plan = op.plans[True, ()] = Plan(op, (True,))
-    saves_result = plan.saves == ("result",)
+    forward, plans = op.forward, op.plans
 
     def function(self: Any) -> Any:
         if modes.word != ON or not isinstance(self, TensorBase):
@@ -287,11 +297,12 @@ def _unary(op: Operator) -> Callable:
         result._view = result._meta = result._counter = None
         result._edge = edge = self._edge if self._view is None and self._edge is not None else self._gradient_edge()
         if edge is not None:
-            node = new(node_class)
+            plan = plans[True,] if plans else op.plan(True)
+            node = new(plan.node_class)
             node.edges, node.number, node.extras, node.plan = (edge,), next(numbers), None, plan
             node.shape, node.dtype = out.shape, out.dtype
             result._edge = (node, 0)
-            if saves_result:
+            if plan.saves == ("result",):
                 result._counter = [0]
                 node.saved = (result._array, result._counter, 0)
             else:
@@ -302,11 +313,7 @@ def _unary(op: Operator) -> Callable:
 
 
 def _binary(op: Operator) -> Callable:
-    forward, node_class = op.forward, op.node_class
-    both, first, second = plans = [Plan(op, need) for need in ((True, True), (True, False), (False, True))]
-    op.plans.update({(*plan.need, ()): plan for plan in plans})
-    for plan in plans:
-        plan.inputs = [op.inputs.index(name) for name in plan.saves]  # type: ignore[attr-defined]
+    forward, plans = op.forward, [None, None, None, None]
 
     def function(self: Any, other: Any) -> Any:
         if modes.word != ON or not isinstance(self, TensorBase):
@@ -333,14 +340,17 @@ def _binary(op: Operator) -> Callable:
         edge_x = self._edge if self._view is None and self._edge is not None else self._gradient_edge()
         result._edge = edge_x or edge_y
         if result._edge is not None:
-            plan = (second if edge_x is None else both) if edge_y is not None else first
-            node = new(node_class)
+            which = (edge_x is not None) + 2 * (edge_y is not None)
+            plan = plans[which]
+            if plan is None:
+                plan = plans[which] = op.plan(edge_x is not None, edge_y is not None)
+            node = new(plan.node_class)
             node.edges, node.number, node.extras, node.plan = (edge_x, edge_y), next(numbers), None, plan
             node.shape, node.dtype = out.shape, out.dtype
             result._edge = (node, 0)
             node.saved = ()
-            for i in plan.inputs:  # type: ignore[attr-defined]
-                node.saved += save_input(other if i else self)
+            for of_other in plan.second:
+                node.saved += save_input(other if of_other else self)
         return result
 
     return function

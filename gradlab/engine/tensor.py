@@ -110,20 +110,19 @@ class TensorBase:
     @requires_grad.setter
     def requires_grad(self, wanted: bool) -> None:
         if not self.is_leaf:
-            if not wanted:
-                raise errors.not_leaf(self)
-        elif wanted and self._array.dtype.kind != "f":
+            raise errors.not_leaf(self)
+        if wanted and self._array.dtype.kind != "f":
             raise errors.not_float(self)
-        elif wanted and self._counter is INFERENCE and not modes.inference:
+        if wanted and self._counter is INFERENCE and not modes.inference:
             raise RuntimeError(errors.INFERENCE_REQUIRES)
-        else:
-            self._more().requires_grad = bool(wanted)
+        self._more().requires_grad = bool(wanted)
         if modes.word == EXTRAS:
             notify("requires_grad=", (self, wanted), None)
 
     def requires_grad_(self, requires_grad: bool = True) -> Any:
         """Set ``requires_grad`` in place and return the tensor."""
-        self.requires_grad = requires_grad
+        if not requires_grad or self.is_leaf:
+            self.requires_grad = requires_grad
         return self
 
     # -- .grad ---------------------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ A view remembers its base and, as a chain of steps, how to cut the same view out
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 
 from gradlab import errors
 from gradlab.engine.modes import modes
-from gradlab.engine.node import Node, numbers
+from gradlab.engine.node import Node, Nowhere, numbers
 from gradlab.engine.record import Operator, operator
 from gradlab.engine.tensor import INFERENCE, TensorBase
 
@@ -64,6 +65,9 @@ def mark(forward: Callable, values: list, options: list, tensors: list, several:
 
         if np.may_share_memory(tensor._array, source._array) or not tensor._array.size:
             tensor._view, tensor._counter = View(source, step, origin), source._version_counter()
+            if not modes.grad and source.requires_grad:
+                meta = tensor._more()
+                meta.requires_grad, meta.accumulate = True, functools.partial(Nowhere, tensor._array.shape, tensor._array.dtype)
 
 
 Operator.mark_views = staticmethod(mark)
