@@ -74,7 +74,7 @@ class Walk:
     def run(self, keep: bool, kind: str) -> None:
         self.keep = keep
         before = modes.set(grad=self.create)
-        announced = (tuple(self.roots), self.into, kind)
+        announced = (tuple(self.roots), self.into, kind, keep)
         if modes.word == EXTRAS:
             notify("backward", announced, None)
         try:
