@@ -63,8 +63,10 @@ gathered = operator(
 
 
 def _check_index(name, index, self, other=None):
-    if index.dtype.name not in ("int64", "int32"):
+    if index.dtype.name not in ("int64", "int32") and index.numel():
         raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index, got {index.dtype}")
+    if not index.numel() and name == "gather":
+        return
     if max(index.ndim, 1) != max(self.ndim, 1) or (other is not None and max(index.ndim, 1) != max(other.ndim, 1)):
         raise RuntimeError(f"{name}(): Index tensor must have the same number of dimensions as the input and the source")
 

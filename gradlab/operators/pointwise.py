@@ -55,7 +55,7 @@ divide = operator(
     other=lambda g, self, other: -g * ((self / other) / other),
     promote="float",
 )
-divide_number = operator("DivBackward1", np.true_divide, self=lambda g, other: g / other, promote="float")
+divide_number = operator("DivBackward1", lambda self, other: self / other, self=lambda g, other: g / other, promote="float")
 divide_rounded = operator(
     "DivBackward2",
     lambda self, other, rounding_mode: _divide_rounded(self, other, rounding_mode),

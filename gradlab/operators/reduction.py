@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import math
 from collections import namedtuple
 
@@ -92,7 +93,7 @@ def _centred(self, dim):
 
 def _free(shape, dim, correction):
     """How many degrees of freedom the deviations have; torch divides by 0 when there are too few."""
-    return max(count(shape, axes(dim, len(shape))) - correction, 0)
+    return builtins.max(count(shape, axes(dim, len(shape))) - correction, 0)
 
 
 def _var(self, dim, correction, keepdim):
@@ -549,7 +550,7 @@ def _lse(self, dim, keepdim):
     if not count(self.shape, dims):
         return np.log(np.exp(self).sum(axis=dims, keepdims=keepdim))
     peak = self.max(axis=dims, keepdims=True)
-    peak[np.isinf(peak)] = 0
+    peak = np.where(np.isinf(peak), 0, peak)
     out = np.log(np.exp(self - peak).sum(axis=dims, keepdims=True)) + peak
     return out if keepdim else out.squeeze(dims)
 
@@ -601,7 +602,7 @@ def _norm_grad(g, self, ord, result, dim, keepdim):
         shape = kept(self.shape, dims)
         g, result = g.reshape(shape), result.reshape(shape)
     if ord == 0:
-        return zeros_like_grad(self)
+        return None
     if ord == 1:
         return g * sign(self)
     if ord == 2:

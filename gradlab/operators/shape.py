@@ -731,9 +731,9 @@ def repeat_interleave(self, repeats, dim=None, *, output_size=None):
 flipped = operator("FlipBackward0", lambda self, dims: np.flip(self, dims).copy(), self=lambda g, dims: flipped(g, dims))
 
 
-def flip(self, *dims):
+def flip(self, *args, dims=None):
     """A copy with the order reversed along the dims."""
-    dims = sizes(dims)
+    dims = sizes(args if dims is None else (dims,))
     return flipped(self, axes(dims, self.ndim) if dims else ())
 
 

@@ -285,8 +285,9 @@ def _pad_index(size, before, after, mode):
     places = np.arange(-before, size + after)
     if mode == "replicate":
         return places.clip(0, size - 1)
-    if mode == "circular":
-        return places % size
+    if mode == "circular":  # what negative padding leaves is what goes round
+        left = np.arange(max(-before, 0), size + min(after, 0))
+        return left[np.arange(-max(before, 0), len(left) + max(after, 0)) % len(left)]
     turned = np.abs(places)
     return np.where(turned >= size, 2 * (size - 1) - turned, turned)
 

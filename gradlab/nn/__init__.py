@@ -1,0 +1,3 @@
+"""torch.nn's names."""
+
+from gradlab.nn import functional
