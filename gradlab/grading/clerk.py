@@ -34,24 +34,22 @@ def grade(bundle: Bundle, submission: Submission) -> Result:
 
     Raises SandboxError when there is no sandbox at the level that the bundle insists on.
     """
-    started = time.monotonic()
     for attempt in range(_ATTEMPTS):
         team = _team(bundle)
+        started = time.monotonic()
         try:
             outcomes, notes = _Grading(bundle, submission, team).outcomes()
             break
         except SandboxError:
-            isolation = team.isolation
             _dismiss()
             if attempt == _ATTEMPTS - 1:
                 raise
-    isolation = team.isolation
     return Result(
         submission=", ".join(notebook.name for notebook in submission.notebooks),
         student=submission.student,
         score=sum(outcome.score for outcome in outcomes),
         max_score=sum(outcome.max_score for outcome in outcomes),
-        isolation=isolation,
+        isolation=team.isolation,
         seconds=round(time.monotonic() - started, 3),
         exercises=tuple(outcomes),
         notes=(*submission.notes, *notes),

@@ -11,6 +11,7 @@ import hashlib
 import inspect
 import json
 import os
+import re
 import socket
 import struct
 import subprocess
@@ -251,7 +252,7 @@ class _Bench:
             return _outcome("failed", _UNREADABLE)
         try:
             verdict = exercise.judge(_inputs(exercise, seed), content)
-            words = {"status": verdict.status, "misconception": verdict.misconception, "message": str(verdict.message)}
+            words = {"status": verdict.status, "misconception": verdict.misconception, "message": _told(exercise, verdict)}
             return json.loads(json.dumps(words))
         except Exception as error:
             words = f"Your answer has a form that this check cannot compare ({type(error).__name__})."
@@ -260,6 +261,7 @@ class _Bench:
 
 _TEACHING = frozenset(("check", "hint", "predict", "reveal", "progress"))
 _UNREADABLE = "Your answer gave back something that this check cannot read. Look at what it returns."
+_UNTOLD = "Not right for inputs that the answer had not seen. The check in the lesson shows you such a case."
 _WORDS = {
     "callable": "a function",
     "dict": "a dict",
@@ -278,6 +280,17 @@ def _inputs(exercise: Any, seed: int) -> Any:
 def _entry(exercise: Any, probe: str) -> dict[str, Any]:
     names = ("id", "lesson", "title", "question", "points", "core", "names", "kind", "evidence", "hints", "prelude", "forbids")
     return {**{name: getattr(exercise, name) for name in names}, "probe": probe, "stub": exercise.stub}
+
+
+def _told(exercise: Any, verdict: Any) -> str:
+    """What a student is told of a verdict. In a notebook a check shows an example; here that would be a hidden input."""
+    from gradlab.exercises import Exercise
+
+    if verdict.misconception:
+        return str(exercise.misconceptions.get(verdict.misconception, verdict.misconception))
+    message = str(verdict.message)
+    has_inputs = exercise.inputs is not Exercise.inputs
+    return _UNTOLD if has_inputs and not verdict.passed and re.search(r"\d", message) else message
 
 
 def _outcome(status: str, message: str) -> dict[str, Any]:
