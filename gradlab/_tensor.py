@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from gradlab import dtypes, printing
+from gradlab import _backward, dtypes, errors, printing
 from gradlab.engine import TensorBase, make, modes
 from gradlab.engine.modes import EXTRAS
 from gradlab.engine.tensor import INFERENCE, notify
@@ -110,6 +110,13 @@ class Tensor(TensorBase, results=True):
         return self.shape if dim is None else self._array.shape[axis(dim, self.ndim)]
 
     @property
+    def _version(self) -> int:
+        """How often the memory was written in place since the tensor was made."""
+        if self._counter is INFERENCE:
+            raise RuntimeError(errors.INFERENCE_VERSION)
+        return self._counter[0] if self._counter else 0
+
+    @property
     def output_nr(self) -> int:
         """Which output of its grad_fn this tensor is."""
         return self._edge[1] if self._edge else 0
@@ -135,6 +142,36 @@ class Tensor(TensorBase, results=True):
         if self.is_leaf:
             return (self._meta and self._meta.hooks) or None
         return (self._edge[0].extras and self._edge[0].extras.tensor.get(self._edge[1])) or None
+
+    def detach_(self) -> Any:
+        """Forget this tensor's history, in place: it becomes a leaf that does not require grad."""
+        if self._view is not None:
+            raise RuntimeError(errors.DETACH_VIEW)
+        self._edge = None
+        self._more().requires_grad = self._more().retains = False
+        if modes.word == EXTRAS:
+            notify("detach_", (self,), self)
+        return self
+
+    def backward(
+        self, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None
+    ) -> None:
+        """Fill ``.grad`` of the leaves that this tensor was computed from.
+
+        gradient: the gradient of this tensor, of its shape; may be left out when it has one element (then 1).
+        retain_graph: keep what the graph saved, so that it can be walked again; default: the value of create_graph.
+        create_graph: record the backward itself, for second derivatives.
+        inputs: add into the ``.grad`` of these tensors only.
+
+        RuntimeError when there is no graph, when it was freed, or when ``gradient`` does not fit.
+
+        >>> import gradlab
+        >>> x = gradlab.tensor(3.0, requires_grad=True)
+        >>> (x * x).backward()
+        >>> x.grad
+        tensor(6.)
+        """
+        _backward.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 
     def dim(self) -> int:
         """The number of dims."""

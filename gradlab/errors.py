@@ -103,8 +103,50 @@ def not_tensor(what: str, found: Any) -> TypeError:
     return TypeError(f"{what} has to be a Tensor, but got {type(found).__name__}.")
 
 
-def grad_differs(what: str, found: Any, wanted: Any) -> RuntimeError:
-    return RuntimeError(f"assigned grad has data of a different {what}: {found}, the tensor has {wanted}.")
+def check_assigned_grad(tensor: Any, value: Any) -> None:
+    """What `.grad = value` accepts: another tensor of the same dtype and shape."""
+    if not hasattr(value, "_array"):
+        raise not_tensor("assigned grad", value)
+    if value is tensor:
+        raise RuntimeError(OWN_GRAD)
+    ours, theirs = tensor._array, value._array
+    for what, found, wanted in (("type", theirs.dtype, ours.dtype), ("size", list(theirs.shape), list(ours.shape))):
+        if found != wanted:
+            raise RuntimeError(f"assigned grad has data of a different {what}: {found}, the tensor has {wanted}.")
+
+
+def check_assigned_data(tensor: Any, value: Any) -> None:
+    """What `.data = value` accepts: a tensor, of floating point where the old one requires grad."""
+    if not hasattr(value, "_array"):
+        raise not_tensor("Variable data", value)
+    if tensor.requires_grad and value._array.dtype.kind != "f":
+        raise RuntimeError(DATA_DTYPE)
+
+
+def check_hook_result(hook: Any, before: Any, found: Any) -> None:
+    """What a tensor hook may return: a tensor like the gradient it was given."""
+    if not hasattr(found, "_array"):
+        raise not_tensor(f"what hook {hook!r} returns (or None)", found)
+    for what, a, b in (("size", before.shape, found.shape), ("type", before.dtype, found.dtype)):
+        if a != b:
+            raise RuntimeError(f"hook '{hook!r}' has changed the {what} of value: {a} to {b}")
+
+
+def check_gradients(node: Any, results: list) -> None:
+    """What the backward of a Function may return: one gradient per argument of forward, None for those without."""
+    if len(results) != len(node.edges):
+        raise RuntimeError(
+            f"function {node.name()} returned an incorrect number of gradients (expected {len(node.edges)}, got {len(results)}): "
+            "backward returns one per argument of forward, None for those without."
+        )
+    for i, result in enumerate(results):
+        if result is not None and not node.are_tensors[i]:
+            raise RuntimeError(
+                f"function {node.name()} returned a gradient different from None at position {i + 1}, but the corresponding "
+                "forward input was not a Variable"
+            )
+        if result is not None and not hasattr(result, "_array"):
+            raise not_tensor(f"gradient {i} of {node.name()} (or None)", result)
 
 
 def arguments(op: Any, text: str) -> TypeError:
@@ -174,10 +216,6 @@ def unused(index: int) -> RuntimeError:
     )
 
 
-def hook_result(hook: Any, what: str, before: Any, found: Any) -> RuntimeError:
-    return RuntimeError(f"hook '{hook!r}' has changed the {what} of value: {before} to {found}")
-
-
 def hook_count(node: Any, found: int, wanted: int) -> RuntimeError:
     return RuntimeError(f"a hook of {node.name()} returned an incorrect number of values (got {found}, expected {wanted})")
 
@@ -194,18 +232,4 @@ def nan_found(node: Any, index: int) -> RuntimeError:
     made = "".join(stack) if stack else "(its forward did not run under detect_anomaly)"
     return RuntimeError(
         f"Function '{node.name()}' returned nan values in its {index}th output. Recorded by this forward call:\n{made}"
-    )
-
-
-def gradient_count(node: Any, found: int, wanted: int) -> RuntimeError:
-    return RuntimeError(
-        f"function {node.name()} returned an incorrect number of gradients (expected {wanted}, got {found}): backward returns "
-        "one per argument of forward, None for those without."
-    )
-
-
-def gradient_for_constant(node: Any, index: int) -> RuntimeError:
-    return RuntimeError(
-        f"function {node.name()} returned a gradient different from None at position {index + 1}, but the corresponding forward "
-        "input was not a Variable"
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from gradlab.autograd.backward import backward, grad
+from gradlab._backward import backward, grad
 from gradlab.autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 
 _LATER = {

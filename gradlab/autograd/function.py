@@ -70,13 +70,7 @@ class FunctionNode(SavingNode):
         results = list(found) if isinstance(found, tuple | list) else [found]
         while len(results) > len(self.edges) and results[-1] is None:
             results.pop()
-        if len(results) != len(self.edges):
-            raise errors.gradient_count(self, len(results), len(self.edges))
-        for i, result in enumerate(results):
-            if result is not None and not self.are_tensors[i]:
-                raise errors.gradient_for_constant(self, i)
-            if result is not None and not isinstance(result, TensorBase):
-                raise errors.not_tensor(f"gradient {i} of {self.name()} (or None)", result)
+        errors.check_gradients(self, results)
         return results
 
 

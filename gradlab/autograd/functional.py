@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from gradlab.autograd.grad_mode import enable_grad
-from gradlab.autograd.backward import grad
+from gradlab._backward import grad
 from gradlab.engine import TensorBase, make
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from gradlab.autograd.backward import grad
+from gradlab._backward import grad
 from gradlab.engine import TensorBase, make
 
 

@@ -67,13 +67,6 @@ class TensorBase:
             self._counter = [0]
         return self._counter
 
-    @property
-    def _version(self) -> int:
-        """How often the memory was written in place since the tensor was made."""
-        if self._counter is INFERENCE:
-            raise RuntimeError(errors.INFERENCE_VERSION)
-        return self._counter[0] if self._counter else 0
-
     # -- the place in the graph ----------------------------------------------------------------------------------------
 
     def _gradient_edge(self) -> Any:
@@ -138,14 +131,7 @@ class TensorBase:
     @grad.setter
     def grad(self, value: Any) -> None:
         if value is not None:
-            if not isinstance(value, TensorBase):
-                raise errors.not_tensor("assigned grad", value)
-            if value is self:
-                raise RuntimeError(errors.OWN_GRAD)
-            if value._array.dtype != self._array.dtype:
-                raise errors.grad_differs("type", value.dtype, self.dtype)
-            if value._array.shape != self._array.shape:
-                raise errors.grad_differs("size", list(value._array.shape), list(self._array.shape))
+            errors.check_assigned_grad(self, value)
         self._more().grad = value
         if modes.word == EXTRAS:
             notify("grad=", (self, value), None)
@@ -179,28 +165,6 @@ class TensorBase:
             raise RuntimeError(errors.NO_POST_HOOK if self.requires_grad else errors.NO_HOOK)
         return nodes.RemovableHandle(self._more().post_hooks, hook)
 
-    def backward(
-        self, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None
-    ) -> None:
-        """Fill ``.grad`` of the leaves that this tensor was computed from.
-
-        gradient: the gradient of this tensor, of its shape; may be left out when it has one element (then 1).
-        retain_graph: keep what the graph saved, so that it can be walked again; default: the value of create_graph.
-        create_graph: record the backward itself, for second derivatives.
-        inputs: add into the ``.grad`` of these tensors only.
-
-        RuntimeError when there is no graph, when it was freed, or when ``gradient`` does not fit.
-
-        >>> import gradlab
-        >>> x = gradlab.tensor(3.0, requires_grad=True)
-        >>> (x * x).backward()
-        >>> x.grad
-        tensor(6.)
-        """
-        from gradlab.engine.walk import backward
-
-        backward([self], gradient, retain_graph, create_graph, inputs)
-
     # -- the same memory under another handle --------------------------------------------------------------------------
 
     def detach(self) -> Any:
@@ -217,16 +181,6 @@ class TensorBase:
             notify("detach", (self,), tensor)
         return tensor
 
-    def detach_(self) -> Any:
-        """Forget this tensor's history, in place: it becomes a leaf that does not require grad."""
-        if self._view is not None:
-            raise RuntimeError(errors.DETACH_VIEW)
-        self._edge = None
-        self._more().requires_grad = self._more().retains = False
-        if modes.word == EXTRAS:
-            notify("detach_", (self,), self)
-        return self
-
     @property
     def data(self) -> Any:
         """A tensor on the same memory without history, **with a version counter of its own**: edits go unnoticed."""
@@ -237,10 +191,7 @@ class TensorBase:
 
     @data.setter
     def data(self, value: Any) -> None:
-        if not isinstance(value, TensorBase):
-            raise errors.not_tensor("Variable data", value)
-        if self.requires_grad and value._array.dtype.kind != "f":
-            raise RuntimeError(errors.DATA_DTYPE)
+        errors.check_assigned_data(self, value)
         if self._meta is not None and value._array.dtype != self._array.dtype:
             self._meta.accumulate = None
         self._array = value._array

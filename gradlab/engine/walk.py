@@ -12,78 +12,29 @@ from typing import Any
 import numpy as np
 
 from gradlab import errors
-from gradlab.engine.modes import EXTRAS, modes, notify
+from gradlab.engine.modes import modes
 from gradlab.engine.node import AccumulateGrad, Node
 from gradlab.engine.tensor import TensorBase, make
-
-
-def sequence(tensors: Any) -> list:
-    return [tensors] if isinstance(tensors, TensorBase) else list(tensors)
-
-
-def _start(root: TensorBase, g: Any) -> TensorBase:
-    """The gradient to start from at this root: what was given, or one."""
-    if g is None:
-        if root._array.size != 1:
-            raise errors.not_scalar(root)
-        return make(np.ones_like(root._array))
-    if not isinstance(g, TensorBase):
-        raise errors.not_tensor("a gradient", g)
-    if g._array.shape != root._array.shape:
-        raise errors.start_shape(root, g)
-    return g
-
-
-def backward(roots: list, grads: Any, keep: bool | None, create: bool, inputs: Any) -> None:
-    """Walk from ``roots`` and add into the leaves' ``.grad``, or into that of ``inputs`` alone."""
-    targets = [] if inputs is None else sequence(inputs)
-    if inputs is not None and not targets:
-        raise RuntimeError(errors.EMPTY_INPUTS)
-    walk = Walk(roots, grads, None if inputs is None else edges_of(targets), create)
-    for tensor in targets:
-        tensor.retain_grad()
-    walk.run(create if keep is None else keep, "backward")
-
-
-def edges_of(targets: list) -> list:
-    edges = [t._gradient_edge() for t in targets]
-    if None in edges:
-        raise errors.no_target(edges.index(None))
-    return edges
 
 
 class Walk:
     """One backward pass: over everything that the roots were computed from, or only what leads to the edges `into`."""
 
-    def __init__(self, roots: list, grads: Any, into: list | None, create: bool) -> None:
-        grads = [None] * len(roots) if grads is None else sequence(grads)
-        if len(grads) != len(roots):
-            raise errors.counts_differ(len(roots), len(grads))
-        self.roots, self.into, self.create = roots, into, create
-        self.starts = []
-        for i, (root, g) in enumerate(zip(roots, grads, strict=True)):
-            edge = root._gradient_edge()
-            if edge is None:
-                raise errors.no_graph(i)
-            start = _start(root, g)
-            self.starts.append((edge, start if create else start._array))
+    def __init__(self, starts: list, into: list | None, create: bool) -> None:
+        self.starts, self.into, self.create = starts, into, create  # starts: (edge, gradient) for each root
         self.captured: dict = {}  # by edge, the gradients that grad() asked for
         self.pending: dict[Node, Any] = {}  # what has arrived at a node so far
         self.waiting: dict[Node, int] = {}  # how many gradients are still to come
 
-    def run(self, keep: bool, kind: str) -> None:
+    def run(self, keep: bool) -> None:
+        """``keep``: do not free what the nodes saved."""
         self.keep = keep
         before = modes.set(grad=self.create)
-        announced = (tuple(self.roots), self.into, kind, keep)
-        if modes.word == EXTRAS:
-            notify("backward", announced, None)
         try:
             with np.errstate(all="ignore"):
                 self._walk(self._discover())
         finally:
             modes.set(**before)
-            if modes.word == EXTRAS:
-                notify("backward-done", announced, None)
 
     def _discover(self) -> list[Node]:
         """All nodes to run, oldest first; fills `waiting`."""
@@ -222,11 +173,7 @@ class Walk:
             found = hook(tensor)
             if found is None:
                 continue
-            if not isinstance(found, TensorBase):
-                raise errors.not_tensor(f"what hook {hook!r} returns (or None)", found)
-            for what, a, b in (("size", tensor.shape, found.shape), ("type", tensor.dtype, found.dtype)):
-                if a != b:
-                    raise errors.hook_result(hook, what, a, b)
+            errors.check_hook_result(hook, tensor, found)
             tensor = found
         return tensor if self.create else tensor._array
 

@@ -8,7 +8,7 @@ from typing import Any
 from gradlab.autograd.function import Function
 from gradlab.autograd.graph import saved_tensors_hooks
 from gradlab.autograd.grad_mode import enable_grad, set_grad_enabled
-from gradlab.autograd.backward import backward
+from gradlab._backward import backward
 from gradlab.engine import TensorBase, modes
 
 

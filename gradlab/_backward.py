@@ -1,0 +1,130 @@
+"""Asking for a backward pass: from which tensors, with which gradients, into which leaves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradlab import errors
+from gradlab.engine import TensorBase, Walk, make, modes, notify
+from gradlab.engine.modes import EXTRAS
+
+
+def backward(
+    tensors: Any,
+    grad_tensors: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    grad_variables: Any = None,
+    inputs: Any = None,
+) -> None:
+    """Add the gradients of the sum of ``tensors`` into the ``.grad`` of the leaves they were computed from.
+
+    grad_tensors: one gradient per tensor, of its shape; None for a tensor with one element (then 1).
+    inputs: add into the ``.grad`` of these tensors only. Other arguments as for ``Tensor.backward``.
+
+    >>> import gradlab
+    >>> x = gradlab.tensor([1.0, 2.0], requires_grad=True)
+    >>> gradlab.autograd.backward([x.sum(), (x * x).sum()])
+    >>> x.grad
+    tensor([3., 5.])
+    """
+    roots, targets = _sequence(tensors), None if inputs is None else _sequence(inputs)
+    starts = _starts(roots, grad_variables if grad_tensors is None else grad_tensors, create_graph)
+    if targets is not None and not targets:
+        raise RuntimeError(errors.EMPTY_INPUTS)
+    walk = Walk(starts, None if targets is None else _edges(targets), create_graph)
+    for tensor in targets or ():
+        tensor.retain_grad()
+    _run(walk, retain_graph, (tuple(roots), walk.into, "backward"))
+
+
+def grad(
+    outputs: Any,
+    inputs: Any,
+    grad_outputs: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> tuple:
+    """The gradients of the sum of ``outputs`` with respect to ``inputs``, as a tuple; ``.grad`` is left alone.
+
+    RuntimeError for an input that does not require grad or that the outputs do not depend on (None with
+    allow_unused=True, zeros with materialize_grads=True).
+
+    >>> import gradlab
+    >>> x = gradlab.tensor(3.0, requires_grad=True)
+    >>> gradlab.autograd.grad(x * x, x)
+    (tensor(6.),)
+    """
+    if is_grads_batched:
+        raise NotImplementedError(errors.BATCHED)
+    if materialize_grads and allow_unused is False:
+        raise ValueError(errors.MATERIALIZE)
+    roots, targets = _sequence(outputs), _sequence(inputs)
+    edges = _edges(targets)
+    walk = Walk(_starts(roots, grad_outputs, create_graph), edges, create_graph)
+    walk.captured = dict.fromkeys(edges)
+    _run(walk, retain_graph, (tuple(roots), walk.into, "grad"))
+    found = [walk.captured[edge] for edge in edges]
+    missing = [i for i, g in enumerate(found) if g is None]
+    if missing and not (allow_unused or materialize_grads):
+        raise errors.unused(missing[0])
+    zeros = [make(np.zeros_like(t._array)) if materialize_grads else None for t in targets]
+    return tuple(z if g is None else g for g, z in zip(found, zeros, strict=True))
+
+
+def _sequence(tensors: Any) -> list:
+    return [tensors] if isinstance(tensors, TensorBase) else list(tensors)
+
+
+def _starts(roots: list, grads: Any, create: bool) -> list:
+    """For each root the edge to start from and the gradient to start with: a tensor where the backward is recorded, else an array."""
+    grads = [None] * len(roots) if grads is None else _sequence(grads)
+    if len(grads) != len(roots):
+        raise errors.counts_differ(len(roots), len(grads))
+    starts = []
+    for i, (root, g) in enumerate(zip(roots, grads, strict=True)):
+        edge = root._gradient_edge()
+        if edge is None:
+            raise errors.no_graph(i)
+        start = _start(root, g)
+        starts.append((edge, start if create else start._array))
+    return starts
+
+
+def _start(root: TensorBase, g: Any) -> TensorBase:
+    """The gradient to start with at this root: what was given, or one."""
+    if g is None:
+        if root._array.size != 1:
+            raise errors.not_scalar(root)
+        return make(np.ones_like(root._array))
+    if not isinstance(g, TensorBase):
+        raise errors.not_tensor("a gradient", g)
+    if g._array.shape != root._array.shape:
+        raise errors.start_shape(root, g)
+    return g
+
+
+def _edges(targets: list) -> list:
+    edges = [t._gradient_edge() for t in targets]
+    if None in edges:
+        raise errors.no_target(edges.index(None))
+    return edges
+
+
+def _run(walk: Walk, retain_graph: bool | None, announced: tuple) -> None:
+    """Run the walk; a watcher hears of it before and after."""
+    keep = walk.create if retain_graph is None else retain_graph
+    announced = (*announced, keep)
+    if modes.word == EXTRAS:
+        notify("backward", announced, None)
+    try:
+        walk.run(keep)
+    finally:
+        if modes.word == EXTRAS:
+            notify("backward-done", announced, None)
