@@ -196,9 +196,29 @@ def scissors() -> None:
     sheet.save("07-scissors")
 
 
+def counter() -> None:
+    """Lesson 08: the counter at the save and at backward."""
+    sheet = Sheet(860, 190, "exp notes version 0 when it saves h. The edit h += 1 makes it version 1. At backward exp compares 0 with 1 and refuses.")
+    steps = (
+        ("h = w.exp()", "Exp saves h", "version 0 noted", SAVED),
+        ("h += 1", "the memory is written", "version is now 1", GRADIENT),
+        ("h.sum().backward()", "Exp looks at h", "0 noted, 1 found: refuse", STOP),
+    )
+    for i, (line, what, count, color) in enumerate(steps):
+        x = 24 + 280 * i
+        sheet.text(x, 40, line, 14, INK, mono=True)
+        sheet.box(x, 58, 240, 92, color)
+        sheet.text(x + 16, 92, what, 14, INK)
+        sheet.text(x + 16, 124, count, 14, color, bold=True)
+        if i:
+            sheet.arrow(x - 38, 104, x - 4, 104, INK)
+    sheet.save("08-counter")
+
+
 if __name__ == "__main__":
     wrapper()
     strip()
     regimes()
     decide()
     scissors()
+    counter()
