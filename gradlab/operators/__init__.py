@@ -63,3 +63,7 @@ CREATION: dict[str, Callable] = _by_name(
     "linspace meshgrid Generator default_generator manual_seed initial_seed get_rng_state set_rng_state rand randn randint "
     "randperm rand_like randn_like randint_like normal bernoulli multinomial",
 )
+
+for _name, _function in PUBLIC.items():  # an operator with no node has no name of its own
+    if getattr(_function, "operator", None) is not None and _function.operator.node_name is None:
+        _function.operator.label = _name
