@@ -61,7 +61,7 @@ def read(tensor: Any, probe: Probe, name: str | None) -> Facts:
         is_leaf=leaf,
         retains_grad=retains,
         differentiable=probe.is_differentiable(tensor),
-        inference=tensor.is_inference(),
+        inference=probe.is_inference(tensor),
         has_base=leaf and tensor.requires_grad and _has_tracked_base(tensor),
         grad=None if grad is None else _grad_state(grad, probe),
         node=None if tensor.grad_fn is None else tensor.grad_fn.name().rpartition("::")[2],

@@ -15,7 +15,7 @@ from gradlab.diagnosis.places import Place
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.Module)
 
 
-def leads(source: list[Place], target: list[Place]) -> bool:
+def leads(source: tuple[Place, ...], target: tuple[Place, ...]) -> bool:
     """Whether a value read at `source` flows by name into what was made at `target` (stacks, innermost first).
 
     Looked for in the innermost function that both stacks share.
@@ -25,7 +25,7 @@ def leads(source: list[Place], target: list[Place]) -> bool:
             if file == other:
                 tree = parsed(file)
                 scope = scope_of(tree, line) if tree else None
-                if scope is not None and scope is scope_of(tree, goal):
+                if scope is not None and scope is scope_of(tree, goal):  # type: ignore[arg-type]
                     return line == goal or _leads_within(scope, line, goal)
     return False
 
@@ -138,6 +138,7 @@ def _read(statement: ast.stmt) -> set[str]:
     return set().union(*(names_in(part) for part in _heads(statement)))
 
 
+@functools.lru_cache(maxsize=4096)
 def _leads_within(scope: ast.AST, line: int, goal: int) -> bool:
     statements = _own_statements(scope)
     start = [s for s in statements if _covers(s, line)]

@@ -58,7 +58,7 @@ class Ledger:
         self._by_node: dict[int, int] = {}
         self._memories: dict[int, tuple[Any, list[int]]] = {}
         self._grad_of: dict[int, int] = {}
-        self._sequence = probe.last_sequence() or 0
+        self._sequence = probe.next_sequence()
 
     def log(self) -> Log:
         """Everything as plain data, with the source lines."""
@@ -168,7 +168,7 @@ class Ledger:
         if live:
             details["nodes"] = self._span(live)
         if name in ZEROING:
-            details["grad_of"] = [self._grad_of[k.number] for k in taken if k.number in self._grad_of]
+            details["grad_of"] = [n for n in map(self._owner, taken) if n is not None]
         self.write(name, place, [k.number for k in taken], given, **details)
         self._written(name, outputs, place)
 
@@ -179,6 +179,13 @@ class Ledger:
     def _tracked(known: Known, tensor: Any) -> bool:
         """Whether an input had a history before the call (known.node is from before it)."""
         return known.node is not None or (tensor.requires_grad and tensor.is_leaf)
+
+    def _owner(self, known: Known) -> int | None:
+        """The number of the leaf whose .grad a tensor is."""
+        if known.number in self._grad_of:
+            return self._grad_of[known.number]
+        tensor = known.ref()
+        return next((self._by_id[id(leaf)].number for leaf in self.leaves() if leaf.grad is tensor), None)
 
     def _is_trained(self, number: int) -> bool:
         """Whether a tensor is a parameter: writing into it is an update, not a step of a computation."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import weakref
 from typing import Any
@@ -23,7 +24,7 @@ class TorchProbe:
     def sequence(self, node: Any) -> int:
         return node._sequence_nr()
 
-    def last_sequence(self) -> int | None:
+    def next_sequence(self) -> int:
         """The number that the next node will get."""
         return self.module.autograd._get_sequence_nr()
 
@@ -43,6 +44,9 @@ class TorchProbe:
         if self.module.is_grad_enabled():
             return None
         return "inference" if self.module.is_inference_mode_enabled() else "no-grad"
+
+    def is_inference(self, tensor: Any) -> bool:
+        return tensor.is_inference()
 
     def is_differentiable(self, tensor: Any) -> bool:
         return tensor.is_floating_point() or tensor.is_complex()
@@ -82,8 +86,11 @@ class GradlabProbe:
     def sequence(self, node: Any) -> int:
         return node._sequence_nr()
 
-    def last_sequence(self) -> int | None:
-        return None
+    def next_sequence(self) -> int:
+        import gradlab
+
+        with gradlab.enable_grad():
+            return 1 + (gradlab.ones((), requires_grad=True) * 1.0).grad_fn._sequence_nr()
 
     def memory(self, tensor: Any) -> tuple[int, Any] | None:
         array = tensor._array
@@ -102,6 +109,9 @@ class GradlabProbe:
             return None
         return "inference" if self.module.is_inference_mode_enabled() else "no-grad"
 
+    def is_inference(self, tensor: Any) -> bool:
+        return tensor.is_inference()
+
     def is_differentiable(self, tensor: Any) -> bool:
         return tensor._array.dtype.kind in "fc"
 
@@ -119,7 +129,8 @@ class GradlabProbe:
     def references(self, leaf: Any, nodes: list[Any]) -> int:
         """As for torch; gradlab's nodes are Python objects: the references from their saved slots are taken off."""
         saved = sum(sum(item is leaf for item in (getattr(node, "saved", None) or ())) for node in nodes)
-        return sys.getrefcount(leaf) - saved
+        views = sum(type(holder).__name__ == "View" and holder.base is leaf for holder in gc.get_referrers(leaf))
+        return sys.getrefcount(leaf) - saved - views
 
 
 Probe = TorchProbe | GradlabProbe

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gradlab.diagnosis.flow import leads
-from gradlab.diagnosis.ledger import EXITS, MAKERS
+from gradlab.diagnosis.ledger import EXITS
 from gradlab.diagnosis.places import Place, label
 from gradlab.graphs.records import Event
 
@@ -138,17 +138,20 @@ def _left(
     exits = [e for e in events if e.call in EXITS and (e.inputs[0] in states or (source is None and e.details.get("tracked")))]
     if not exits:
         return None
-    entries = [e for e in ancestors(events, targets) if e.call in MAKERS or e.call == "first seen" or "numbers" in e.details]
-    for entry in entries:
+    for entry in ancestors(events, targets):
         for out in exits:
             if out.number < entry.number and _comes_back(out, entry):
-                return Break(out, [*_path(came, out.inputs[0]), out, entry], entry)
+                cut = states.get(out.inputs[0])
+                path = [*_path(came, out.inputs[0]), out, entry]
+                if cut is not None and "dtype" in cut.details:  # an index or a mask had no slope before it left
+                    return Break(cut, path)
+                return Break(out, path, entry)
     return None
 
 
 def _comes_back(out: Event, entry: Event) -> bool:
     stack = entry.details.get("stack") or [p for p in [place(entry)] if p]
-    if leads(out.details["stack"], stack):
+    if leads(tuple(out.details["stack"]), tuple(stack)):
         return True
     value = out.details.get("value")
     return value is not None and value != round(value, 3) and value in entry.details.get("numbers", ())

@@ -104,12 +104,17 @@ class Follower:
             roots = self._tensors((roots,))
             if self.keep_loss and kind == "backward" and roots:
                 self.last_loss = roots[0]
-            return _Run(self.ledger, kind, roots, None if inputs is None else self._tensors((inputs,)), frame, keeps)
+            return _Run(self.ledger, kind, roots, None if inputs is None else self._targets(inputs), frame, keeps)
         except Exception as error:
             self.trouble = self.trouble or f"watch could not follow a backward: {type(error).__name__}: {error}"
         finally:
             self._busy = False
         return None
+
+    def _targets(self, inputs: Any) -> list[Any]:
+        """The tensors that a backward was told to reach; gradlab's engine names leaves by (AccumulateGrad, 0)."""
+        edges = [edge for edge in inputs if isinstance(edge, tuple) and len(edge) == 2] if isinstance(inputs, (list, tuple)) else []
+        return self._tensors((inputs,)) + [edge[0].variable for edge in edges if hasattr(edge[0], "variable")]
 
     def after_backward(self, run: Any, failed: bool) -> None:
         if run is not None:
@@ -273,6 +278,25 @@ def _torch_backward(follower: Follower, name: str, func: Any, args: tuple, kwarg
         follower.after_backward(run, failed)
 
 
+def _gradlab_watcher(follower: Follower, outer: Any) -> Any:
+    """What the engine calls after each event; an outer watch is told first."""
+    runs: list[Any] = []
+
+    def watcher(name: str, arguments: Any, result: Any) -> None:
+        if outer is not None:
+            outer(name, arguments, result)
+        frame = sys._getframe(1)
+        if name == "backward":
+            roots, into, kind, keeps = arguments
+            runs.append(follower.before_backward(kind, roots, into, frame, keeps))
+        elif name == "backward-done":
+            follower.after_backward(runs.pop(), sys.exc_info()[0] is not None)
+        else:
+            follower.after(name, tuple(arguments), {}, result, frame)
+
+    return watcher
+
+
 class watch:
     """Follow every call that touches a tensor, and say where a gradient was lost.
 
@@ -326,7 +350,11 @@ class watch:
         self._closers.append(mode.__exit__)
 
     def _follow_gradlab(self) -> None:
-        """Joined by the engine's observer."""
+        from gradlab.engine import modes
+
+        follower = self._followers["gradlab"] = Follower(probe_named("gradlab"), self.nan)
+        before = modes.set(watcher=_gradlab_watcher(follower, modes.watcher))
+        self._closers.append(lambda *_: modes.set(**before))
 
     @property
     def log(self) -> Log:
