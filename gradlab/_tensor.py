@@ -116,6 +116,17 @@ class Tensor(TensorBase, results=True):
             raise RuntimeError(errors.INFERENCE_VERSION)
         return self._counter[0] if self._counter else 0
 
+    def requires_grad_(self, requires_grad: bool = True) -> Any:
+        """Set ``requires_grad`` in place and return the tensor."""
+        if not requires_grad or self.is_leaf:
+            self.requires_grad = requires_grad
+        return self
+
+    @property
+    def dtype(self) -> dtypes.dtype:
+        """The type of the elements."""
+        return dtypes.of(self._array.dtype)
+
     @property
     def output_nr(self) -> int:
         """Which output of its grad_fn this tensor is."""

@@ -1,7 +1,5 @@
 """torch.autograd.graph: the node type, and hooks on what nodes save."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What is switched on in this thread: recording, inference, saved-tensor hooks, anomaly detection, watching."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from typing import Any

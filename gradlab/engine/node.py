@@ -62,6 +62,7 @@ class Node:
     edges: tuple[tuple[Node, int] | None, ...]
     outputs: list | None = None  # (shape, dtype) of each output where there are several
     undefined_too = False  # run even where no gradient arrived
+    hidden = False  # not to be seen in next_functions
 
     def name(self) -> str:
         """torch's name of the node, such as 'MulBackward0'."""
@@ -76,7 +77,7 @@ class Node:
     @property
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
         """Where the gradients go: (node, number of its output) for each input, (None, 0) where none is wanted."""
-        return tuple((None, 0) if edge is None or type(edge[0]) is Nowhere else edge for edge in self.edges)
+        return tuple((None, 0) if edge is None or edge[0].hidden else edge for edge in self.edges)
 
     def apply(self, g: Any) -> Any:
         """One gradient per edge, as arrays, from an array (a list of them where the node has several outputs)."""
@@ -129,17 +130,3 @@ class AccumulateGrad(Node):
 
     def _sequence_nr(self) -> int:
         return 2**64 - 1  # torch's: a leaf is filled as soon as its gradient is complete
-
-
-class Nowhere(Node):
-    """Where the gradient of a view goes that was made under no_grad of a tensor that requires grad: nowhere, as in torch."""
-
-    __slots__ = ()
-
-    def __init__(self, shape: tuple, dtype: Any) -> None:
-        self.edges, self.number, self.extras, self.shape, self.dtype = (), -1, None, shape, dtype
-
-    def apply(self, g: Any) -> Any:
-        return ()
-
-    apply_recorded = apply

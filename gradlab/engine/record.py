@@ -35,14 +35,10 @@ def operator(node_name: str | None, forward: Callable, /, **options: Any) -> Cal
     view: the results share memory with the first input.
     """
     op = Operator(node_name, forward, **options)
+    function: Any = lambda *args, **options: op(args, options)  # noqa: E731
     if op.simple:
         function = _unary(op) if len(op.inputs) == 1 else _binary(op)
-    else:
-
-        def function(*args: Any, **options: Any) -> Any:
-            return op(args, options)
-
-    function.operator = op  # type: ignore[attr-defined]
+    function.operator = op
     function.__name__ = function.__qualname__ = op.label
     return function
 
@@ -179,17 +175,15 @@ class Operator:
         outputs = [(t._array.shape, t._array.dtype) for t in tensors]
         node.shape, node.dtype = outputs[0]
         if not self.simple:
-            node.kept = tuple(self._kept(name, values) for name in plan.kept)
+            node.kept = tuple(plan.need if name == "need" else self._kept(name, values) for name in plan.kept)
             node.outputs = outputs if len(outputs) > 1 else None
         for number, tensor in enumerate(tensors):
             if tensor._array.dtype.kind == "f":
                 tensor._edge = (node, number)
         node.saved = ()
         for name in plan.saves:
-            number = plan.output_number(name)
-            node.saved += (
-                save_result(tensors[number], number) if name in self.results else save_input(values[self.names.index(name)])
-            )
+            of = self.results.index(name) if name in self.results else None
+            node.saved += save_input(values[self.names.index(name)]) if of is None else save_result(tensors[of], of)
         if modes.anomaly:
             import traceback
 
@@ -230,15 +224,11 @@ class Plan:
         """Run the formulas on what was saved: arrays, or tensors where the backward is recorded."""
         values += node.kept
         first, everything = (g, (g,)) if node.outputs is None else (g[0], tuple(g))
-        calls = [
-            f and (f, everything if every else first, [values[i] for i in picks])
+        grads = [
+            f and f(everything if every else first, *[values[i] for i in picks])
             for f, every, picks in zip(self.formulas, self.all_grads, self.picks, strict=True)
         ]
-        if self.op.backward:
-            f, start, rest = calls[0]
-            return list(f(start, self.need, *rest))
-        grads = [call and call[0](call[1], *call[2]) for call in calls]
-        return list(grads[0]) + grads[1:] if self.op.inputs[0] == "tensors" else grads
+        return [*grads[0], *grads[1:]] if self.op.backward or self.op.inputs[0] == "tensors" else grads
 
     def _quick(self) -> Callable | None:
         """`_general` without its lists, for the commonest nodes: each input has its formula, with one saved value or none."""
@@ -324,10 +314,8 @@ def _binary(op: Operator) -> Callable:
             if y.dtype is not x.dtype:
                 return op((self, other), {})
             edge_y = other._edge if other._view is None and other._edge is not None else other._gradient_edge()
-        elif type(other) is float or type(other) is int:
-            y = other
         else:
-            return op((self, other), {})
+            y = other
         try:
             out = forward(x, y)
         except ValueError as error:
@@ -369,9 +357,8 @@ def _parameters(forward: Callable, inputs: tuple[str, ...]) -> tuple[list[str], 
 
 
 def _wanted(formula: Callable) -> list[str]:
-    """The names a formula takes besides the gradient (and, for a joint one, `need`)."""
-    code = formula.__code__
-    return [name for name in code.co_varnames[1 : code.co_argcount] if name != "need"]
+    """The names a formula takes besides the gradient."""
+    return list(formula.__code__.co_varnames[1 : formula.__code__.co_argcount])
 
 
 def _has_tensor(value: Any) -> bool:

@@ -7,8 +7,6 @@
     several      (a list of such slots, SEVERAL, None)
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """TensorBase: an array with its place in the graph, its gradient, and the rules for both."""
 
-from __future__ import annotations
-
 import warnings
 import weakref
 from collections.abc import Callable
@@ -9,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gradlab import dtypes, errors
+from gradlab import errors
 from gradlab.engine import node as nodes
 from gradlab.engine.modes import EXTRAS, modes, notify
 
@@ -53,10 +51,6 @@ class TensorBase:
     def __init_subclass__(cls, results: bool = False) -> None:
         if results:
             TensorBase._class = cls
-
-    @property
-    def dtype(self) -> dtypes.dtype:
-        return dtypes.of(self._array.dtype)
 
     def _more(self) -> Meta:
         self._meta = self._meta or Meta()
@@ -111,12 +105,6 @@ class TensorBase:
         self._more().requires_grad = bool(wanted)
         if modes.word == EXTRAS:
             notify("requires_grad=", (self, wanted), None)
-
-    def requires_grad_(self, requires_grad: bool = True) -> Any:
-        """Set ``requires_grad`` in place and return the tensor."""
-        if not requires_grad or self.is_leaf:
-            self.requires_grad = requires_grad
-        return self
 
     # -- .grad ---------------------------------------------------------------------------------------------------------
 

@@ -4,8 +4,6 @@ Source of the order: torch runs ready nodes by descending sequence number. Node 
 them gives torch's order without a queue.
 """
 
-from __future__ import annotations
-
 from operator import attrgetter
 from typing import Any
 
@@ -39,20 +37,16 @@ class Walk:
     def _discover(self) -> list[Node]:
         """All nodes to run, oldest first; fills `waiting`."""
         waiting = self.waiting
-        stack: list[Node] = []
-        edges: Any = [edge for edge, _ in self.starts]
-        while True:
-            for edge in edges:
+        stack: list = [[edge for edge, _ in self.starts]]
+        while stack:
+            for edge in stack.pop():
                 if edge is not None:
                     node = edge[0]
                     if node in waiting:
                         waiting[node] += 1
                     else:
                         waiting[node] = 1
-                        stack.append(node)
-            if not stack:
-                break
-            edges = stack.pop().edges
+                        stack.append(node.edges)
         order = [node for node in waiting if type(node) is not AccumulateGrad]
         order.sort(key=attrgetter("number"))
         return order if self.into is None else self._only_needed(order)

@@ -13,7 +13,7 @@ import numpy as np
 
 from gradlab import errors
 from gradlab.engine.modes import modes
-from gradlab.engine.node import Node, Nowhere, numbers
+from gradlab.engine.node import Node, numbers
 from gradlab.engine.record import Operator, operator
 from gradlab.engine.tensor import INFERENCE, TensorBase
 
@@ -49,6 +49,21 @@ class View:
             before = modes.set(grad=True)
             tensor._edge = as_strided(self.base, self.cut)._edge
             modes.set(**before)
+
+
+class Nowhere(Node):
+    """Where the gradient of a view goes that was made under no_grad of a tensor that requires grad: nowhere, as in torch."""
+
+    __slots__ = ()
+    hidden = True
+
+    def __init__(self, shape: tuple, dtype: Any) -> None:
+        self.edges, self.number, self.extras, self.shape, self.dtype = (), -1, None, shape, dtype
+
+    def apply(self, g: Any) -> Any:
+        return ()
+
+    apply_recorded = apply
 
 
 def mark(forward: Callable, values: list, options: list, tensors: list, several: bool) -> None:
