@@ -29,7 +29,7 @@ def kind_of(filename: str) -> str:
 
 def _classify(filename: str) -> str:
     torch = sys.modules.get("torch")
-    roots = [_HERE] + [os.path.dirname(os.path.abspath(torch.__file__)) + os.sep] * (torch is not None)
+    roots = [_HERE] if torch is None else [_HERE, os.path.dirname(os.path.abspath(torch.__file__)) + os.sep]
     if filename.startswith(_LOOKERS):
         return LOOKER
     for root in roots:

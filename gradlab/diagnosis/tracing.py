@@ -38,10 +38,8 @@ def told(event: Event) -> str:
 
 def made_at(events: Sequence[Event], number: int) -> Event | None:
     """The event that made a tensor (edits of it not counted)."""
-    for event in events:
-        if number in event.outputs and not event.details.get("inplace"):
-            return event
-    return None
+    made = [e for e in events if number in e.outputs and not e.details.get("inplace")]
+    return next((e for e in made if e.call not in ("first seen", "shared memory")), made[0] if made else None)
 
 
 def _flows_to(event: Event) -> set[int]:

@@ -53,7 +53,8 @@ class Follower:
             ledger.mark("grad=", args[0], frame, none=args[1] is None)
         elif name in ("requires_grad=", "requires_grad_"):
             flag = args[1] if len(args) > 1 else kwargs.get("requires_grad", True)
-            ledger.mark("requires_grad=", args[0], frame, flag=bool(flag))
+            if not flag or ledger.known(args[0]) is not None:
+                ledger.mark("requires_grad=", args[0], frame, flag=bool(flag))
         elif name == "data=":
             ledger.mark("data=", args[0], frame)
         elif name == "switch":
