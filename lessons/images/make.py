@@ -215,6 +215,33 @@ def counter() -> None:
     sheet.save("08-counter")
 
 
+def fan() -> None:
+    """Lesson 09: stretched forward, summed back."""
+    sheet = Sheet(860, 250, "Forward: w of shape (3,) fans out into two rows of a (2, 3) tensor. Backward: the two rows of the gradient, 1 1 1 and 1 1 1, are summed into 2 2 2.")
+
+    def cells(x: float, y: float, numbers: tuple[str, ...], color: str) -> None:
+        for i, number in enumerate(numbers):
+            sheet.box(x + 52 * i, y, 46, 36, color)
+            sheet.text(x + 52 * i + 23, y + 24, number, 14, INK, "middle")
+
+    sheet.text(24, 32, "forward: one w, used in two rows", 14, FAINT, bold=True)
+    cells(24, 96, ("10", "20", "30"), LEAF)
+    sheet.text(24, 152, "w (3,)", 12.5, FAINT)
+    for y in (62, 130):
+        cells(232, y, ("10", "20", "30"), INK)
+        sheet.arrow(184, 114, 228, y + 18, LEAF)
+    sheet.text(232, 190, "stretched (2, 3)", 12.5, FAINT)
+    sheet.text(464, 32, "backward: two gradients, summed", 14, FAINT, bold=True)
+    for y in (62, 130):
+        cells(672, y, ("1", "1", "1"), GRADIENT)
+        sheet.arrow(668, y + 18, 626, 114, GRADIENT)
+    cells(464, 96, ("2", "2", "2"), GRADIENT)
+    sheet.text(464, 152, "w.grad (3,)", 12.5, FAINT)
+    sheet.text(672, 190, "arrives (2, 3)", 12.5, FAINT)
+    sheet.text(24, 228, "Fan out on the way there, fan in on the way back.", 13.5)
+    sheet.save("09-fan")
+
+
 if __name__ == "__main__":
     wrapper()
     strip()
@@ -222,3 +249,4 @@ if __name__ == "__main__":
     decide()
     scissors()
     counter()
+    fan()
