@@ -123,7 +123,8 @@ class _Recorder:
         kept = {slot.name for slot in self.before.nodes[step.node].slots if slot.state not in (FREED, "never saved")}
         if kept and not step.freed:
             states = {found[0]: found[1] for found in read_slots(self.reader.nodes[step.node], self.engine, {})}
-            step.freed = sorted(name for name in kept if states.get(name, FREED) == FREED)
+            names = [slot.name for slot in self.before.nodes[step.node].slots]
+            step.freed = [name for name in names if name in kept and states.get(name, FREED) == FREED]
         for tensor in self._retained:
             record = self.before.tensors[self.reader.place[id(tensor)]]
             if record.node == step.node and tensor.grad is not None and record.id not in step.retained:
