@@ -25,7 +25,7 @@ SIGNS = {
     "error": "!",
     "missing": "–",
     "forbidden": "⊘",
-    "timeout": "⧖",
+    "timeout": "∞",
     "killed": "†",
 }
 WORDS = {

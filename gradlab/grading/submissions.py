@@ -99,6 +99,7 @@ def read_submissions(
     folder = Path(folder)
     if not folder.exists():
         raise FileNotFoundError(f"{folder} does not exist")
+    whole = "" if folder.is_file() else _printable(folder.resolve().name)
     known = {alias.casefold(): name for alias, name in (students or {}).items()}
     by_student: dict[str, list[Handed]] = {}
     for handed in _walk(folder, {path.resolve() for path in skip}, known):
@@ -107,7 +108,16 @@ def read_submissions(
         again = _DOWNLOADED_AGAIN.match(name)
         if again and again[1] in by_student:  # "ada (1).ipynb" beside "ada.ipynb"
             by_student[again[1]] += by_student.pop(name)
+    if len(by_student) > 1 and _are_lessons(by_student):
+        by_student = {whole or folder.stem: [file for files in by_student.values() for file in files]}
     return [Student(name, tuple(sorted(files, key=_newest_first))) for name, files in sorted(by_student.items())]
+
+
+def _are_lessons(by_student: dict[str, list[Handed]]) -> bool:
+    """True for one person's work: one notebook of each of several lessons (01_..., 06_...), and nothing else."""
+    names = [str(file.place) for files in by_student.values() for file in files]
+    lessons = [found[1] for name in names if (found := re.match(r"(\d\d)_\w+\.ipynb$", name))]
+    return len(lessons) == len(names) == len(set(lessons))
 
 
 def _newest_first(handed: Handed) -> tuple[float, int, str]:

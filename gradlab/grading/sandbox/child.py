@@ -6,6 +6,7 @@ counts only for the step whose token it carries, and what it says is judged outs
 
 from __future__ import annotations
 
+import __future__
 import builtins
 import copy
 import linecache
@@ -27,6 +28,7 @@ DONE, ERROR, STATE, VALUE, UNREADABLE = b"d", b"e", b"s", b"v", b"u"  # what is 
 
 _compile, _exec, _read, _write = compile, exec, os.read, os.write
 _encode, _decode = plain.encode, plain.decode
+_LAZY_ANNOTATIONS = __future__.annotations.compiler_flag  # a probe's annotations name what its own file imports
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]{6,}")
 
 
@@ -81,7 +83,7 @@ class _Session:
             return STATE, _encode(unready)
         self.has_seen_inputs = True
         room: dict[str, Any] = {"__name__": "__probe__"}
-        _exec(_compile(task["source"], "<probe>", "exec", dont_inherit=True), room)
+        _exec(_compile(task["source"], "<probe>", "exec", _LAZY_ANNOTATIONS, dont_inherit=True), room)
         answer = {name: self.namespace[name] for name in task["names"]}
         return VALUE, _encode(room["probe"](answer, copy.deepcopy(inputs)))
 
