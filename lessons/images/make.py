@@ -242,6 +242,31 @@ def fan() -> None:
     sheet.save("09-fan")
 
 
+def tree() -> None:
+    """Lesson 10: why is a grad None?"""
+    sheet = Sheet(860, 362, "Why is t.grad None? Not a floating point tensor: it cannot have one. Does not require a gradient: ask for it. Not a leaf: retain_grad, or hold the leaf. No way from the loss to it: it is unused, or the graph was cut. Otherwise backward has not run yet, or the grad was cleared.")
+    questions = (
+        ("a floating point tensor?", "wrong dtype: convert first"),
+        ("t.requires_grad?", "not required: requires_grad_()"),
+        ("t.is_leaf?", "a result: retain_grad(), or hold the leaf"),
+        ("a way from loss to t?", "not reached: unused, or cut on the way"),
+        ("backward called since?", "not yet (or cleared again)"),
+    )
+    sheet.text(24, 34, "t.grad is None. Why?", 15, INK, bold=True)
+    for i, (question, cause) in enumerate(questions):
+        y = 52 + 60 * i
+        sheet.box(24, y, 300, 40, LEAF)
+        sheet.text(38, y + 25, question, 14)
+        sheet.arrow(326, y + 20, 414, y + 20, STOP)
+        sheet.text(368, y + 13, "no", 12, FAINT, "middle")
+        sheet.box(418, y, 416, 40, STOP)
+        sheet.text(432, y + 25, cause, 14, bold=True)
+        if i:
+            sheet.arrow(174, y - 18, 174, y - 2, LEAF)
+            sheet.text(184, y - 5, "yes", 12, FAINT)
+    sheet.save("10-tree")
+
+
 if __name__ == "__main__":
     wrapper()
     strip()
@@ -250,3 +275,4 @@ if __name__ == "__main__":
     scissors()
     counter()
     fan()
+    tree()
