@@ -27,6 +27,8 @@ def _within(index, size, dim):
 
 
 def _gathered(self, dim, index):
+    if not index.size:
+        return np.empty(index.shape, self.dtype)
     if not self.ndim or not index.ndim:
         return self.reshape(-1)[index.reshape(-1)].reshape(index.shape)
     _within(index, self.shape[dim], dim)
@@ -41,6 +43,8 @@ def _placed(self, shape, dim, index):
 
 def _added(out, dim, index, src):
     """`out`, with the source added at the indices (several may fall on one place)."""
+    if not index.size:
+        return out
     if not out.ndim or not index.ndim:
         np.add.at(out.reshape(-1), index.reshape(-1), src.reshape(-1)[: index.size])
     else:
