@@ -21,6 +21,7 @@ def pytest_addoption(parser):
         choices=("short", "full"),
         help="also run the tests marked `long`: a short slice of each, or all of it (hours)",
     )
+    parser.addoption("--pictures", action="store_true", help="write the README's screenshots anew (into .github/)")
 
 
 def pytest_collection_modifyitems(config, items):
@@ -30,6 +31,12 @@ def pytest_collection_modifyitems(config, items):
     if skipped:
         config.hook.pytest_deselected(items=skipped)
         items[:] = [item for item in items if "long" not in item.keywords]
+
+
+@pytest.fixture
+def pictures(request, tmp_path):
+    """The folder for screenshots: the README's own with --pictures, else a temporary one."""
+    return request.config.rootpath / ".github" if request.config.getoption("--pictures") else tmp_path
 
 
 @pytest.fixture

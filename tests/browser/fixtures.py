@@ -256,24 +256,31 @@ def jupyter(tmp_path_factory):
 
 @pytest.fixture
 def open_notebook(browser, jupyter):
-    """A function `open_notebook(notebook, app="lab", theme="light", width=1280, height=900) -> NotebookPage`.
+    """A function `open_notebook(notebook, app="lab", theme="light", width=1280, height=900, scale=1) -> NotebookPage`.
 
-    `notebook` is an nbformat notebook or the path of one; a copy of it is opened, alone in its folder.
+    `notebook` is an nbformat notebook or the path of one; a copy of it is opened, with the folder `images`
+    beside it if there is one, in a folder of its own. `scale` is the screen's: 2 for sharp screenshots.
     """
     nbformat = pytest.importorskip("nbformat")
     contexts = []
     numbers = itertools.count()
 
-    def opened(notebook, app: str = "lab", theme: str = "light", width: int = 1280, height: int = 900) -> NotebookPage:
+    def opened(
+        notebook, app: str = "lab", theme: str = "light", width: int = 1280, height: int = 900, scale: float = 1
+    ) -> NotebookPage:
         folder = jupyter.root / f"{secrets.token_hex(4)}-{next(numbers)}"
         folder.mkdir()
         name = "notebook.ipynb"
         if isinstance(notebook, str | os.PathLike):
             name = re.sub(r"[^\w.-]", "_", Path(notebook).name)
             shutil.copyfile(notebook, folder / name)
+            images = Path(notebook).parent / "images"
+            if images.is_dir():
+                shutil.copytree(images, folder / "images")
         else:
             nbformat.write(notebook, folder / name)
-        context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=theme)
+        size = {"width": width, "height": height}
+        context = browser.new_context(viewport=size, color_scheme=theme, device_scale_factor=scale)
         contexts.append(context)
         page = context.new_page()
         path = f"{URLS[app].format(folder=folder.name)}{folder.name}/{name}"
