@@ -435,7 +435,7 @@ def clear_grad(tensor: Any, set_to_none: bool) -> None:
     if meta is None or meta.grad is None:
         return
     if set_to_none:
-        meta.grad = None
+        tensor.grad = None
     else:
         with no_grad():
             meta.grad.detach_()
