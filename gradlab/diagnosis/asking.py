@@ -12,7 +12,7 @@ from gradlab.diagnosis.judging import Graph, judge
 from gradlab.diagnosis.probes import Probe, probe_named
 from gradlab.diagnosis.report import Diagnoses, Diagnosis
 from gradlab.graphs.engines import engine_of, is_tensor
-from gradlab.graphs.naming import caller_names, flatten
+from gradlab.graphs.naming import caller_names, flatten, variables
 from gradlab.graphs.reading import Reader
 
 
@@ -54,9 +54,8 @@ def ask(x: Any, loss: Any, followers: Mapping[str, Any], frame: FrameType | None
 def names_seen_from(frame: FrameType | None) -> dict[int, str]:
     """id(tensor) -> the variable, or the variable and dotted parameter name of the module, that holds it."""
     names = caller_names(frame)
-    scopes: list[dict] = [] if frame is None else [frame.f_globals, frame.f_locals]
-    for scope in scopes:
-        for name, value in list(scope.items()):
+    for scope in [] if frame is None else variables(frame):
+        for name, value in scope.items():
             if hasattr(value, "named_parameters") and not isinstance(value, type) and not name.startswith("_"):
                 for inner, tensor in value.named_parameters():
                     names.setdefault(id(tensor), f"{name}.{inner}")
@@ -121,13 +120,13 @@ class _Questions:
         """(id, name, shape) of the leaves in the loss's graph."""
         if self.reader is None:
             return []
-        graph = Graph(self.reader.snapshot, self.reader.snapshot.roots[0], self.loss_name)
-        records = self.reader.snapshot.tensors
+        snapshot = self.reader.snapshot
         return [
-            (id(self.reader._alive[record.id]), record.name, record.shape)
-            for record in records
-            if record.node is not None and record.is_leaf and Graph(graph.snapshot, record.id).path() is not None
-        ]
+            (key, snapshot.tensors[place].name, snapshot.tensors[place].shape)
+            for key, place in self.reader.place.items()
+            if snapshot.tensors[place].is_leaf and snapshot.tensors[place].node is not None
+            and Graph(snapshot, place).path() is not None
+        ]  # fmt: skip
 
     def answers(self) -> list[Diagnosis]:
         found = [self._answer(name, tensor) for name, tensor in self.asked.items()]

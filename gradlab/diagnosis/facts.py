@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import math
+from collections import deque
 from dataclasses import dataclass
 from typing import Any
 
@@ -84,9 +85,9 @@ def lost_leaf(tensor: Any, probe: Probe) -> LostLeaf | None:
     """The leaf of as many elements that `tensor` was computed from and that no variable, module or list holds any more."""
     start = tensor.grad_fn
     came: dict[Any, Any] = {start: None}
-    queue = [start]
+    queue = deque([start])
     while queue and len(came) < _SEARCHED:
-        node = queue.pop(0)
+        node = queue.popleft()
         for target, _ in node.next_functions:
             if target is None or target in came:
                 continue
@@ -103,9 +104,9 @@ def lost_leaf(tensor: Any, probe: Probe) -> LostLeaf | None:
 def _steps(came: dict[Any, Any], node: Any) -> tuple[str, ...]:
     steps: list[str] = []
     while node is not None:
-        steps.insert(0, node.name().rpartition("::")[2])
+        steps.append(node.name().rpartition("::")[2])
         node = came[node]
-    return tuple(steps)
+    return tuple(reversed(steps))
 
 
 def _holders(accumulate: Any, probe: Probe, nodes: list[Any]) -> tuple[int, int]:

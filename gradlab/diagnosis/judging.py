@@ -88,9 +88,9 @@ class Graph:
 def _back(came: dict[int, int | None], node: int | None) -> list[int]:
     path: list[int] = []
     while node is not None:
-        path.insert(0, node)
+        path.append(node)
         node = came[node]
-    return path
+    return path[::-1]
 
 
 def judge(facts: Facts, graph: Graph | None) -> Diagnosis:
@@ -202,7 +202,7 @@ def _not_reached(facts: Facts, graph: Graph) -> Diagnosis:
         words += f" {facts.label} is a view that was made while recording was off: it requires grad but has no way back to its base."
     words += f" Either {facts.label} was not used for `{graph.loss_name}`, or the link was cut on the way; a finished graph does not keep cuts."
     remedy = WATCH.format(x=facts.variable, loss=graph.loss_name) + "  # names the line of the cut, if there is one"
-    return Diagnosis("not-reached", words, [graph.loss_name, *[f"{end}" for end in ends[:6]]] if ends else [], remedy=remedy)
+    return Diagnosis("not-reached", words, [graph.loss_name, "only " + ", ".join(ends[:6])] if ends else [], remedy=remedy)
 
 
 def _waiting(facts: Facts, graph: Graph | None, path: list[int] | None) -> Diagnosis:

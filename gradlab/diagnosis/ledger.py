@@ -5,13 +5,13 @@ from __future__ import annotations
 import itertools
 import weakref
 from collections import deque
-from collections.abc import Iterable
 from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
 from gradlab.diagnosis.places import LOOKER, OPTIMIZER, Place, code_at, place_of, stack_of, user_frame
 from gradlab.diagnosis.probes import Probe
+from gradlab.graphs.naming import variables
 from gradlab.graphs.records import Event, Log
 
 LIMIT = 50_000  # events kept; older ones are forgotten
@@ -295,13 +295,13 @@ class Ledger:
 def name_in(tensor: Any, frame: FrameType | None, depth: int = 4) -> str | None:
     """The variable or module parameter that holds a tensor, seen from a frame and its callers."""
     while frame is not None and depth:
-        scopes: Iterable[dict] = (frame.f_locals, frame.f_globals)
+        scopes = variables(frame)
         for scope in scopes:
-            for name, value in list(scope.items()):
+            for name, value in scope.items():
                 if value is tensor and not name.startswith("_"):
                     return name
         for scope in scopes:
-            for name, value in list(scope.items()):
+            for name, value in scope.items():
                 if hasattr(value, "named_parameters") and not isinstance(value, type) and not name.startswith("_"):
                     inner = next((key for key, parameter in value.named_parameters() if parameter is tensor), None)
                     if inner is not None:

@@ -2,16 +2,78 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from gradlab.diagnosis.judging import ZERO_NODES, Graph
+from gradlab.diagnosis.places import shown
 from gradlab.diagnosis.report import Diagnosis
+from gradlab.drawing.layout import LayoutError
+from gradlab.drawing.picture import Drawing
+from gradlab.drawing.scene import Mark
+
+LARGEST = 120  # nodes; a larger graph is shown on request only
+
+_CUTS = {
+    "not-reached": "not reached",
+    "detached": "cut by detach()",
+    "data-attribute": "cut by .data",
+    "left-torch": "left as a number",
+    "rebuilt": "rebuilt from values",
+    "no-grad-mode": "not recorded",
+    "inference-mode": "not recorded",
+    "non-differentiable-op": "no derivative",
+}
+_SAID = {
+    "non-leaf": "passes through, not kept",
+    "rebound": "not the leaf",
+    "no-backward-yet": "waits for backward()",
+    "cleared": "was filled, then cleared",
+    "frozen-after-forward": "frozen after the forward",
+    "nan": "NaN arrived",
+    "inf": "an infinity arrived",
+    "all-zero": "only zeros arrived",
+    "not-required": "requires_grad=False",
+}
 
 
-def marked(diagnosis: Diagnosis) -> Any:
-    """A Drawing of the diagnosis's graph."""
-    raise NotImplementedError
+def drawing(diagnosis: Diagnosis, theme: str = "auto") -> Drawing | None:
+    """A Drawing of the diagnosis's graph with its break marked, None when there is no graph."""
+    if diagnosis.snapshot is None or not diagnosis.snapshot.nodes:
+        return None
+    return Drawing(diagnosis.snapshot, marks=marks(diagnosis), theme=theme)
+
+
+def marks(diagnosis: Diagnosis) -> list[Mark]:
+    """What to write into the picture, and where."""
+    assert diagnosis.snapshot is not None and diagnosis.tensor is not None
+    graph = Graph(diagnosis.snapshot, diagnosis.tensor)
+    path = graph.path()
+    place = f" ({shown(diagnosis.where)})" if diagnosis.where else ""
+    if diagnosis.cause == "function-returned-none" and path:
+        names = [step for step in diagnosis.evidence if step.endswith("Backward")]
+        node = next((n for n in path if diagnosis.snapshot.nodes[n].name in names), path[-1])
+        return [Mark("returned None" + place, node=node)]
+    if path and diagnosis.cause in ("all-zero", "non-differentiable-op"):
+        flat = [n for n in path if diagnosis.snapshot.nodes[n].name in ZERO_NODES]
+        if flat:
+            return [Mark("slope 0" + place, node=flat[0])]
+    if path is None and diagnosis.cause in _CUTS:
+        text = _CUTS[diagnosis.cause] + place
+        start = graph.starts()
+        if start:
+            return [Mark(text, tensor=diagnosis.tensor, toward=start[0])]
+        return [Mark(text, tensor=diagnosis.tensor, toward_tensor=diagnosis.snapshot.roots[0])]
+    said = _SAID.get(diagnosis.cause)
+    return [Mark(said, tensor=diagnosis.tensor)] if said else []
 
 
 def embedded(diagnosis: Diagnosis) -> str:
-    """The drawing as HTML to go below the box; empty where there is none."""
-    return ""
+    """The drawing as HTML to go below the box; empty where there is none, or where it is too large to go along unasked."""
+    if diagnosis.snapshot is None or len(diagnosis.snapshot.nodes) > LARGEST:
+        return ""
+    picture = drawing(diagnosis)
+    if picture is None:
+        return ""
+    try:
+        return picture.svg()
+    except LayoutError:
+        return ""
+

@@ -10,6 +10,7 @@ from types import FrameType
 Place = tuple[str, int]
 
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_FOLLOWER = os.path.join(_HERE, "diagnosis", "watching.py")  # passes calls on: its frames say nothing of who called
 _LOOKERS = tuple(_HERE + room + os.sep for room in ("diagnosis", "graphs", "drawing", "widget")) + (_HERE + "comparing.py",)
 
 _STANDARD = os.path.dirname(os.path.abspath(linecache.__file__)) + os.sep
@@ -30,6 +31,8 @@ def kind_of(filename: str) -> str:
 def _classify(filename: str) -> str:
     torch = sys.modules.get("torch")
     roots = [_HERE] if torch is None else [_HERE, os.path.dirname(os.path.abspath(torch.__file__)) + os.sep]
+    if filename == _FOLLOWER:
+        return LIBRARY
     if filename.startswith(_LOOKERS):
         return LOOKER
     for root in roots:

@@ -19,7 +19,7 @@ STYLE = """<style>
 margin:.3em 0;max-width:62em;line-height:1.5;font-family:var(--jp-content-font-family,system-ui,sans-serif);
 font-size:var(--jp-content-font-size1,14px);color:var(--jp-content-font-color1,inherit)}
 .gradlab-why p{margin:.4em 0}.gradlab-why .gw-cause{display:inline-block;background:var(--gw);color:#fff;border-radius:4px;
-padding:.02em .55em;font-weight:600;margin-right:.6em}.gradlab-why .gw-head{font-weight:600}
+padding:.02em .55em;font-weight:600;margin-right:.6em;white-space:nowrap}.gradlab-why .gw-head{font-weight:600}
 .gradlab-why code,.gradlab-why pre{background:rgba(128,128,128,.16);border-radius:3px;color:inherit;font-size:.93em}
 .gradlab-why code{padding:.05em .3em}.gradlab-why pre{margin:.3em 0;padding:.4em .6em;white-space:pre-wrap;overflow-wrap:anywhere}
 .gradlab-why dl{display:grid;grid-template-columns:max-content minmax(0,1fr);gap:.25em .9em;margin:.5em 0 0}
@@ -102,11 +102,9 @@ class Diagnosis:
 
     def picture(self) -> Any:
         """The graph with the break marked, a Drawing; None when there is no graph to show."""
-        if self.snapshot is None or not self.snapshot.nodes:
-            return None
-        from gradlab.diagnosis.picture import marked
+        from gradlab.diagnosis.picture import drawing
 
-        return marked(self)
+        return drawing(self)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         from gradlab.diagnosis.picture import embedded

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
+import sys
 from collections.abc import Mapping
 from types import FrameType
 from typing import Any
@@ -63,12 +65,27 @@ def caller_names(frame: FrameType | None) -> dict[int, str]:
     names: dict[int, str] = {}
     if frame is None:
         return names
-    scopes = [frame.f_locals] if frame.f_locals is frame.f_globals else [frame.f_locals, frame.f_globals]
-    for scope in scopes:
-        for name, value in list(scope.items()):
+    for scope in variables(frame):
+        for name, value in scope.items():
             if not name.startswith("_") and is_tensor(value):
                 names.setdefault(id(value), name)
     return names
+
+
+def variables(frame: FrameType) -> list[dict[str, Any]]:
+    """Copies of a frame's locals and globals, in that order.
+
+    Up to Python 3.12 a function's frame remembers the dict that f_locals made, and with it every value in it, until the
+    function ends: it is emptied here, unless the caller's own locals() holds it.
+    """
+    found: Any = frame.f_locals
+    if found is frame.f_globals:
+        return [dict(found)]
+    scopes = [dict(found), dict(frame.f_globals)]
+    ours = 3  # this name, getrefcount's argument, the frame
+    if frame.f_code.co_flags & inspect.CO_OPTIMIZED and type(found) is dict and sys.getrefcount(found) <= ours:
+        found.clear()
+    return scopes
 
 
 def _pairs(params: Any) -> dict[str, Any]:
