@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from gradlab.cli._lessons import LessonsError, lesson_name, lessons_folder, working_copy
-from gradlab.cli.lab import server_arguments, use_this_python
+from gradlab.cli.lab import prepare_environment, server_arguments
 
 UP_SECONDS = 120
 CELL_SECONDS = 300
@@ -25,7 +25,7 @@ def check_lab(lesson: str, folder: Path | None, port: int | None) -> int:
     """Start JupyterLab over a working copy, run the lesson in a kernel of it, print how it went; 0 if all is well."""
     source = lessons_folder()
     notebook = lesson_name(source, lesson)
-    use_this_python()
+    prepare_environment()
     with tempfile.TemporaryDirectory(prefix="gradlab-check-") as scratch:
         home = Path(scratch)
         folder = folder.expanduser().resolve() if folder else home / "lessons"

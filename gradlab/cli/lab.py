@@ -11,6 +11,7 @@ from pathlib import Path
 from gradlab.cli._lessons import LessonsError, lesson_name, lessons_folder, working_copy
 
 DEFAULT_FOLDER = Path("~") / "gradlab-lessons"
+JUPYTER_SETTINGS = Path(__file__).parent / "jupyter"
 NEEDED = {"jupyterlab": "JupyterLab", "ipykernel": "ipykernel", "torch": "torch"}
 
 
@@ -89,7 +90,6 @@ def server_arguments(folder: Path, notebook: str, port: int | None) -> list[str]
     arguments = [
         f"--ServerApp.root_dir={folder}",
         f"--LabApp.default_url=/lab/tree/{notebook}",
-        "--LabApp.news_url=None",
         "--log-level=WARN",
     ]
     if port is not None:
@@ -99,10 +99,12 @@ def server_arguments(folder: Path, notebook: str, port: int | None) -> list[str]
     return arguments
 
 
-def use_this_python() -> None:
-    """Kernels, and commands that a notebook runs, are those of the environment gradlab is installed in."""
+def prepare_environment() -> None:
+    """Kernels, and commands that a notebook runs, are those of this Python; JupyterLab asks nothing about its news."""
     os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
     os.environ["JUPYTER_PREFER_ENV_PATH"] = "1"
+    settings = [str(JUPYTER_SETTINGS), os.environ.get("JUPYTER_CONFIG_PATH", "")]
+    os.environ["JUPYTER_CONFIG_PATH"] = os.pathsep.join(filter(None, settings))
 
 
 def open_lab(args: argparse.Namespace) -> int:
@@ -116,7 +118,7 @@ def open_lab(args: argparse.Namespace) -> int:
     for name in copied.kept:
         print(f"  {name}: you have changed it, so it stays; rename it and run this again to get the newer edition too")
     print("JupyterLab opens in your browser. To stop it: Ctrl-C here, twice.", flush=True)
-    use_this_python()
+    prepare_environment()
     arguments = server_arguments(folder, notebook, args.port)
     if args.no_browser:
         arguments.append("--no-browser")

@@ -73,7 +73,6 @@ class JupyterServer:
             "--ServerApp.port_retries=0",
             f"--ServerApp.root_dir={root}",
             f"--IdentityProvider.token={self.token}",
-            "--LabApp.news_url=None",
             "--LabApp.expose_app_in_browser=True",
             "--JupyterNotebookApp.expose_app_in_browser=True",
         ]
