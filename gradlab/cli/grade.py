@@ -101,7 +101,10 @@ def _with_pools(args: argparse.Namespace, bundle: Bundle, students: list[Student
         width = 64 if args.dask else 2 * workers
         try:
             with _Bar(len(students)) as bar:
-                return grade_all(bundle, students, args.out, executor, width, fresh, bar)
+                results = grade_all(bundle, students, args.out, executor, width, fresh, bar)
+            if executor is not None:
+                executor.shutdown()
+            return results
         except BrokenExecutor:
             fresh = False
             if attempt == _POOLS_THAT_MAY_BREAK - 1:

@@ -8,6 +8,7 @@ change things behind their names), with every cell above it.
 
 from __future__ import annotations
 
+import atexit
 import struct
 import threading
 import time
@@ -16,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from gradlab.grading import plain
-from gradlab.grading.judge import Judge, JudgeError, judge_for
+from gradlab.grading.judge import Judge, JudgeError, dismiss_judge, judge_for
 from gradlab.grading.records import Bundle, Notebook, Outcome, Result, Submission
 from gradlab.grading.sandbox import Child, Reply, Sandbox, SandboxError
 from gradlab.grading.sandbox.child import CELL, PROBE
@@ -82,6 +83,7 @@ class _Team:
 
 
 _here = threading.local()
+atexit.register(lambda: dismiss())
 
 
 def _team(bundle: Bundle) -> _Team:
@@ -92,6 +94,12 @@ def _team(bundle: Bundle) -> _Team:
         _dismiss()
         team = _here.team = _Team(bundle)
     return team
+
+
+def dismiss() -> None:
+    """End this thread's sandboxes and judge; the next grade() starts new ones."""
+    _dismiss()
+    dismiss_judge()
 
 
 def _dismiss() -> None:

@@ -6,6 +6,7 @@ import concurrent.futures
 import hashlib
 import json
 import multiprocessing
+import multiprocessing.util
 import os
 import re
 import threading
@@ -14,7 +15,7 @@ from concurrent.futures import Executor, Future
 from multiprocessing import connection
 from pathlib import Path
 
-from gradlab.grading.clerk import grade
+from gradlab.grading.clerk import dismiss, grade
 from gradlab.grading.records import Bundle, Result, Submission
 from gradlab.grading.submissions import Student
 
@@ -46,6 +47,7 @@ def _end_with_parent() -> None:
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
+    multiprocessing.util.Finalize(None, dismiss, exitpriority=10)
 
 
 def grade_all(

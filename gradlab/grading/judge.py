@@ -130,6 +130,14 @@ def judge_for(course: str) -> Judge:
         current = _here.judge = Judge(course)
     return current
 
+def dismiss_judge() -> None:
+    """End this thread's judge."""
+    current = getattr(_here, "judge", None)
+    _here.judge = None
+    if current is not None:
+        current.close()
+
+
 
 # -- inside the judge's process ----------------------------------------------------------------------------------------
 

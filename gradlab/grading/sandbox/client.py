@@ -25,6 +25,7 @@ from gradlab.grading.sandbox.streams import PipeStream, SocketStream, Stream
 
 LEVELS = ("full", "user", "process")
 START_SECONDS = 120.0
+_CLOSE_SECONDS = 5.0
 _MAX_ANSWER = 2 * MAX_BYTES
 
 
@@ -251,9 +252,12 @@ class Sandbox:
             self._control.close()
             self._control = None
         if self._process is not None:
-            with contextlib.suppress(OSError):
-                os.killpg(self._process.pid, signal.SIGKILL)
-            self._process.wait()
+            try:
+                self._process.wait(_CLOSE_SECONDS)  # the zygote ends by itself when its socket is closed
+            except subprocess.TimeoutExpired:
+                with contextlib.suppress(OSError):
+                    os.killpg(self._process.pid, signal.SIGKILL)
+                self._process.wait()
             self._process = None
             os.close(self._complaints)
         if self._folder is not None:
