@@ -146,7 +146,27 @@ def _names(tree: ast.Module, table: symtable.SymbolTable) -> tuple[frozenset[str
             if symbol.is_global():
                 (defined if symbol.is_declared_global() and symbol.is_assigned() else used).add(symbol.get_name())
     changed = {name for statement in _statements(tree.body) for name in _changes(statement)}
-    return frozenset(defined), frozenset(used - defined - _BUILTIN), frozenset(changed - defined)
+    used = (used - defined - _BUILTIN) | (_used_before_defined(tree) & defined)
+    return frozenset(defined), frozenset(used), frozenset(changed - defined)
+
+
+def _used_before_defined(tree: ast.Module) -> set[str]:
+    """Names that the top level reads before it binds them, as a in `a = a + 1`: an earlier cell has to bind them."""
+    bound: set[str] = set()
+    early: set[str] = set()
+    for statement in tree.body:
+        if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            bound.add(statement.name)
+            continue
+        names = [node for node in ast.walk(statement) if isinstance(node, ast.Name)]
+        stored = {node.id for node in names if not isinstance(node.ctx, ast.Load)}
+        read = {node.id for node in names if isinstance(node.ctx, ast.Load)}
+        if isinstance(statement, ast.AugAssign):
+            read |= stored
+        simple = isinstance(statement, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr))
+        early |= (read if simple else read - stored) - bound
+        bound |= stored
+    return early
 
 
 def _scopes(table: symtable.SymbolTable) -> Iterable[symtable.SymbolTable]:

@@ -80,7 +80,7 @@ ANSWERS = {
         {"failed", "error", "killed"},
     ),
     "torch taken apart": (
-        "for name in list(vars(torch)):\n    if name != 'tanh': setattr(torch, name, None)", {"error"}
+        "for name in list(vars(torch)):\n    if name != 'tanh': setattr(torch, name, None)", {"missing"}
     ),
     "gradients switched off": ("torch.set_grad_enabled(False)" + WRONG, {"failed"}),
     "numpy's errors raise": ("np.seterr(all='raise')\nimport warnings; warnings.simplefilter('error')" + WRONG, {"failed"}),
