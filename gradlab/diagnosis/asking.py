@@ -9,10 +9,11 @@ from typing import Any
 
 from gradlab.diagnosis.facts import read as read_facts
 from gradlab.diagnosis.judging import Graph, judge
+from gradlab.diagnosis.names import names_seen_from
 from gradlab.diagnosis.probes import Probe, probe_named
 from gradlab.diagnosis.report import Diagnoses, Diagnosis
 from gradlab.graphs.engines import engine_of, is_tensor
-from gradlab.graphs.naming import caller_names, flatten, variables
+from gradlab.graphs.naming import flatten
 from gradlab.graphs.reading import Reader
 
 
@@ -41,36 +42,25 @@ def why(x: Any, loss: Any = None) -> Diagnosis | Diagnoses:
 
 def ask(x: Any, loss: Any, followers: Mapping[str, Any], frame: FrameType | None) -> Diagnosis | Diagnoses:
     """`why` for a caller's frame, with what watches have seen (by engine name)."""
-    paused = [(follower, follower._busy) for follower in followers.values()]
+    paused = [(follower, follower.busy) for follower in followers.values()]
     for follower, _ in paused:
-        follower._busy = True
+        follower.busy = True
     try:
         return _ask(x, loss, followers, names_seen_from(frame))
     finally:
         for follower, busy in paused:
-            follower._busy = busy
-
-
-def names_seen_from(frame: FrameType | None) -> dict[int, str]:
-    """id(tensor) -> the variable, or the variable and dotted parameter name of the module, that holds it."""
-    names = caller_names(frame)
-    for scope in [] if frame is None else variables(frame):
-        for name, value in scope.items():
-            if hasattr(value, "named_parameters") and not isinstance(value, type) and not name.startswith("_"):
-                for inner, tensor in value.named_parameters():
-                    names.setdefault(id(tensor), f"{name}.{inner}")
-    return names
+            follower.busy = busy
 
 
 def _ask(x: Any, loss: Any, followers: Mapping[str, Any], variables: dict[int, str]) -> Diagnosis | Diagnoses:
     losses = [] if loss is None else _losses(loss)
     if is_tensor(x):
-        return _Questions({variables.get(id(x)): x}, losses, variables, followers).answers()[0]
+        return Questions({variables.get(id(x)): x}, losses, variables, followers).answers()[0]
     if hasattr(x, "named_parameters"):
         names = dict(x.named_parameters())
         if not names:
             raise ValueError(f"this {type(x).__name__} has no parameters: nothing in it can have a gradient")
-        return Diagnoses(_Questions(names, losses, variables, followers).answers(), f"{type(x).__name__}")
+        return Diagnoses(Questions(names, losses, variables, followers).answers(), f"{type(x).__name__}")
     if hasattr(x, "param_groups"):
         return _optimizer(x, losses, variables, followers)
     raise TypeError(f"why() takes a tensor of gradlab or torch, a module or an optimizer, not a {type(x).__name__}")
@@ -92,15 +82,17 @@ def _optimizer(optimizer: Any, losses: list, variables: dict[int, str], follower
             name = given[i] if i < len(given) else variables.get(id(tensor)) or f"param_groups[{g}]['params'][{i}]"
             names[name] = tensor
             held.add(id(tensor))
-    questions = _Questions(names, losses, variables, followers)
+    questions = Questions(names, losses, variables, followers)
     lacking = [name or f"a leaf of shape {shape}" for key, name, shape in questions.reached_leaves() if key not in held]
     return Diagnoses(questions.answers(), type(optimizer).__name__, lacking)
 
 
-class _Questions:
+class Questions:
     """Several tensors asked about at once, over one reading of the loss's graph."""
 
-    def __init__(self, asked: Mapping[str | None, Any], losses: list, variables: dict[int, str], followers: Mapping[str, Any]):
+    def __init__(
+        self, asked: Mapping[str | None, Any], losses: list, variables: dict[int, str], followers: Mapping[str, Any]
+    ):
         self.asked, self.losses, self.variables = asked, losses, variables
         engine = engine_of([*asked.values(), *[tensor for _, tensor in losses]])
         self.probe: Probe = probe_named(engine.name)
@@ -124,9 +116,10 @@ class _Questions:
         return [
             (key, snapshot.tensors[place].name, snapshot.tensors[place].shape)
             for key, place in self.reader.place.items()
-            if snapshot.tensors[place].is_leaf and snapshot.tensors[place].node is not None
+            if snapshot.tensors[place].is_leaf
+            and snapshot.tensors[place].node is not None
             and Graph(snapshot, place).path() is not None
-        ]  # fmt: skip
+        ]
 
     def answers(self) -> list[Diagnosis]:
         found = [self._answer(name, tensor) for name, tensor in self.asked.items()]
@@ -144,5 +137,3 @@ class _Questions:
         if self.reader is not None:
             graph = Graph(self.reader.snapshot, self.reader.place[id(tensor)], self.loss_name)
         return judge(self.facts[name], graph)
-
-

@@ -42,7 +42,9 @@ class Hunter(Ledger):
         self._born: set[tuple[str, Place | None]] = set()
         self._checked = -1
 
-    def call(self, name: str, inputs: list[Any], outputs: list[Any], frame: FrameType | None, numbers: list[float]) -> None:
+    def call(
+        self, name: str, inputs: list[Any], outputs: list[Any], frame: FrameType | None, numbers: list[float]
+    ) -> None:
         inherited = self._inherited(inputs, outputs)
         super().call(name, inputs, outputs, frame, numbers)
         for output in outputs:
@@ -92,7 +94,11 @@ class Hunter(Ledger):
                 if problem in went and problem not in came and not (problem == "inf" and "nan" in came):
                     place = self.place_of_node(sequence)
                     said = f"{name}, recorded at {shown(place)}," if place else name
-                    self._find("backward-" + problem, place, f"backward of {said} gave {word}: what arrived there was free of it")
+                    self._find(
+                        "backward-" + problem,
+                        place,
+                        f"backward of {said} gave {word}: what arrived there was free of it",
+                    )
 
         return check
 
@@ -151,6 +157,10 @@ class Hunter(Ledger):
                     continue
                 saved = f"what {each.node} ({shown(each.where)}) has saved for backward"
                 if known is not None and known.free_counter:
-                    self._find("silent-edit", place, f"`{name}` through .data changed {saved}: that backward will be silently wrong")
+                    self._find(
+                        "silent-edit",
+                        place,
+                        f"`{name}` through .data changed {saved}: that backward will be silently wrong",
+                    )
                 elif output._version != each.version:
                     self._find("edit", place, f"`{name}` changed {saved}: that backward will raise")

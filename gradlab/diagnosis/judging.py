@@ -10,9 +10,20 @@ from gradlab.diagnosis.report import Diagnosis
 from gradlab.graphs.records import FREED, Edge, Snapshot
 
 # Operations whose derivative is zero wherever it exists.
-ZERO_NODES = frozenset(f"{name}Backward0" for name in (
-    "Round", "Floor", "Ceil", "Trunc", "Sign", "Sgn", "Heaviside", "Bernoulli", "Fix",
-))  # fmt: skip
+ZERO_NODES = frozenset(
+    f"{name}Backward0"
+    for name in (
+        "Round",
+        "Floor",
+        "Ceil",
+        "Trunc",
+        "Sign",
+        "Sgn",
+        "Heaviside",
+        "Bernoulli",
+        "Fix",
+    )
+)
 WATCH = "with gradlab.watch() as w:\n    ...  # the forward and the backward\nw.why({x}, {loss})"
 
 
@@ -43,7 +54,9 @@ class Graph:
                 found.setdefault(edge.source, []).append(edge)
         return found
 
-    def path(self, without: frozenset[str] = frozenset(), blocked: frozenset[tuple[int, int]] = frozenset()) -> list[int] | None:
+    def path(
+        self, without: frozenset[str] = frozenset(), blocked: frozenset[tuple[int, int]] = frozenset()
+    ) -> list[int] | None:
         """The shortest way from the loss to the tensor's node, as node ids; None when there is none.
 
         `without` leaves out nodes by name, `blocked` leaves out edges (node id, input number).
@@ -107,9 +120,14 @@ def _judge(facts: Facts, graph: Graph | None) -> Diagnosis:
     if facts.grad is not None:
         return _with_grad(facts, graph, path)
     if facts.inference:
-        return Diagnosis("inference-mode", f"{facts.label} was made in inference mode: autograd can never record it.", remedy=(
-            f"{facts.variable} = {facts.variable}.clone()  # outside inference_mode: an ordinary tensor\n"
-            f"{facts.variable}.requires_grad_()  # before the forward"))  # fmt: skip
+        return Diagnosis(
+            "inference-mode",
+            f"{facts.label} was made in inference mode: autograd can never record it.",
+            remedy=(
+                f"{facts.variable} = {facts.variable}.clone()  # outside inference_mode: an ordinary tensor\n"
+                f"{facts.variable}.requires_grad_()  # before the forward"
+            ),
+        )
     if not facts.differentiable:
         return Diagnosis(
             "not-differentiable-dtype",
@@ -134,11 +152,19 @@ def _evidence(facts: Facts, graph: Graph | None, path: list[int] | None) -> list
 def _with_grad(facts: Facts, graph: Graph | None, path: list[int] | None) -> Diagnosis:
     evidence = _evidence(facts, graph, path)
     if facts.grad == "nan":
-        return Diagnosis("nan", f"The gradient of {facts.label} holds NaN. One NaN anywhere on the way makes everything behind it NaN.",
-                         evidence, remedy=_hunt(facts, graph))  # fmt: skip
+        return Diagnosis(
+            "nan",
+            f"The gradient of {facts.label} holds NaN. One NaN anywhere on the way makes everything behind it NaN.",
+            evidence,
+            remedy=_hunt(facts, graph),
+        )
     if facts.grad == "inf":
-        return Diagnosis("inf", f"The gradient of {facts.label} holds an infinity, such as the slope of sqrt at 0.",
-                         evidence, remedy=_hunt(facts, graph))  # fmt: skip
+        return Diagnosis(
+            "inf",
+            f"The gradient of {facts.label} holds an infinity, such as the slope of sqrt at 0.",
+            evidence,
+            remedy=_hunt(facts, graph),
+        )
     if facts.grad == "zero":
         return _zero(facts, graph, path, evidence)
     words = f"{facts.label} has a gradient of shape {facts.shape}, finite and not zero everywhere."
@@ -149,7 +175,10 @@ def _with_grad(facts: Facts, graph: Graph | None, path: list[int] | None) -> Dia
 
 def _hunt(facts: Facts, graph: Graph | None) -> str:
     loss = graph.loss_name if graph else "loss"
-    return WATCH.format(x=facts.variable, loss=loss).replace("watch()", "watch(nan=True)") + "  # names the line it was born on"
+    return (
+        WATCH.format(x=facts.variable, loss=loss).replace("watch()", "watch(nan=True)")
+        + "  # names the line it was born on"
+    )
 
 
 def _zero(facts: Facts, graph: Graph | None, path: list[int] | None, evidence: list[str]) -> Diagnosis:
@@ -166,12 +195,16 @@ def _zero(facts: Facts, graph: Graph | None, path: list[int] | None, evidence: l
         " The usual reasons: a factor that is 0, a relu or clamp that is closed for every element, a saturated function, or"
         " zero_grad(set_to_none=False) after the backward. The graph does not say which."
     )
-    return Diagnosis("all-zero", words, evidence, remedy=WATCH.format(x=facts.variable, loss=graph.loss_name if graph else "loss"))
+    return Diagnosis(
+        "all-zero", words, evidence, remedy=WATCH.format(x=facts.variable, loss=graph.loss_name if graph else "loss")
+    )
 
 
 def straight_through(operation: str) -> str:
     """The usual way around an operation without a slope."""
-    return f"y = h + ({operation}(h) - h).detach()  # straight-through: forward as {operation}, backward as the identity"
+    return (
+        f"y = h + ({operation}(h) - h).detach()  # straight-through: forward as {operation}, backward as the identity"
+    )
 
 
 def _not_required(facts: Facts, graph: Graph | None, path: list[int] | None) -> Diagnosis:
@@ -202,7 +235,9 @@ def _not_reached(facts: Facts, graph: Graph) -> Diagnosis:
         words += f" {facts.label} is a view that was made while recording was off: it requires grad but has no way back to its base."
     words += f" Either {facts.label} was not used for `{graph.loss_name}`, or the link was cut on the way; a finished graph does not keep cuts."
     remedy = WATCH.format(x=facts.variable, loss=graph.loss_name) + "  # names the line of the cut, if there is one"
-    return Diagnosis("not-reached", words, [graph.loss_name, "only " + ", ".join(ends[:6])] if ends else [], remedy=remedy)
+    return Diagnosis(
+        "not-reached", words, [graph.loss_name, "only " + ", ".join(ends[:6])] if ends else [], remedy=remedy
+    )
 
 
 def _waiting(facts: Facts, graph: Graph | None, path: list[int] | None) -> Diagnosis:
@@ -225,7 +260,11 @@ def _waiting(facts: Facts, graph: Graph | None, path: list[int] | None) -> Diagn
         )
     shape = graph.snapshot.tensors[graph.snapshot.roots[0]].shape
     scalar = all(size == 1 for size in shape)
-    call = f"{graph.loss_name}.backward()" if scalar else f"{graph.loss_name}.sum().backward()  # or backward(gradient) of shape {shape}"
+    call = (
+        f"{graph.loss_name}.backward()"
+        if scalar
+        else f"{graph.loss_name}.sum().backward()  # or backward(gradient) of shape {shape}"
+    )
     return Diagnosis(
         "no-backward-yet",
         f"The graph of `{graph.loss_name}` reaches {facts.label}, and nothing in it has been run and freed. Its .grad stays None (not 0) until"
@@ -261,6 +300,8 @@ def rebound_remedy(facts: Facts, lost: LostLeaf) -> str:
     if lost.steps and all(step in conversions for step in lost.steps):
         return f"{name} = {name}.to(...).detach().requires_grad_()  # convert first, then ask for the gradient"
     if lost.steps and lost.steps[0] in ("SubBackward0", "AddBackward0"):
-        return (f"with torch.no_grad():\n    {name} -= step  # an update changes the same leaf in place\n"
-                f"# where it is not an update: y = ...  gives the result a name of its own, {name} stays the leaf")  # fmt: skip
+        return (
+            f"with torch.no_grad():\n    {name} -= step  # an update changes the same leaf in place\n"
+            f"# where it is not an update: y = ...  gives the result a name of its own, {name} stays the leaf"
+        )
     return f"y = ...  # give the result a name of its own: `{name}` then stays the leaf that gets the gradient"

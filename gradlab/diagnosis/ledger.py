@@ -9,14 +9,16 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
+from gradlab.diagnosis.names import name_in
 from gradlab.diagnosis.places import LOOKER, OPTIMIZER, Place, code_at, place_of, stack_of, user_frame
 from gradlab.diagnosis.probes import Probe
-from gradlab.graphs.naming import variables
 from gradlab.graphs.records import Event, Log
 
 LIMIT = 50_000  # events kept; older ones are forgotten
 EXITS = frozenset(("item", "tolist", "numpy", "__array__", "__float__", "__int__", "__complex__", "__index__"))
-MAKERS = frozenset(("tensor", "as_tensor", "asarray", "from_numpy", "new_tensor", "full", "full_like", "new_full", "scalar_tensor"))
+MAKERS = frozenset(
+    ("tensor", "as_tensor", "asarray", "from_numpy", "new_tensor", "full", "full_like", "new_full", "scalar_tensor")
+)
 ZEROING = frozenset(("zero_", "_foreach_zero_"))
 
 
@@ -29,7 +31,8 @@ class Known:
     node: int | None = None  # sequence number of its grad_fn when last seen
     name: str | None = None
     shape: tuple[int, ...] = ()
-    grad_read: int = -1  # the event count when its .grad was last read
+    grad_read: int = -1  # the event count when its .grad was last read; -1: not since a backward reached it
+    version: int | None = None  # of a leaf, when a backward last reached it
     free_counter: bool = False  # made by .data: shares memory, not the version counter
 
 
@@ -125,7 +128,9 @@ class Ledger:
             self._forget()
         return event
 
-    def call(self, name: str, inputs: list[Any], outputs: list[Any], frame: FrameType | None, numbers: list[float]) -> None:
+    def call(
+        self, name: str, inputs: list[Any], outputs: list[Any], frame: FrameType | None, numbers: list[float]
+    ) -> None:
         """One call that took and returned tensors."""
         user, between = user_frame(frame)
         if between == LOOKER:
@@ -267,14 +272,21 @@ class Ledger:
         if between == LOOKER:
             return
         known = self.seen(tensor, user)
-        self.write(call, place_of(user), [known.number], [], read=known.grad_read, optimizer=between == OPTIMIZER, **details)
+        self.write(
+            call, place_of(user), [known.number], [], used=self._was_used(known, tensor), **details
+        )
 
-    def grad_read(self, tensor: Any, grad: Any) -> None:
-        """Somebody read a tensor's .grad."""
+    def _was_used(self, known: Known, tensor: Any) -> bool:
+        """Whether a leaf's gradient was read, or the leaf updated, since a backward last reached it."""
+        return known.version is not None and (known.grad_read >= 0 or tensor._version != known.version)
+
+    def grad_read(self, tensor: Any, grad: Any, by_user: bool) -> None:
+        """Somebody read a tensor's .grad: the user's code, or a library."""
         known = self.known(tensor)
         if known is None:
             return
-        known.grad_read = self.count
+        if by_user:
+            known.grad_read = self.count
         if grad is not None:
             self._grad_of[(self.known(grad) or self._new(grad)).number] = known.number
 
@@ -290,21 +302,3 @@ class Ledger:
         self._by_node = dict(itertools.islice(self._by_node.items(), max(0, len(self._by_node) - LIMIT), None))
         self._memories = {k: held for k, held in self._memories.items() if not self.probe.expired(held[0])}
         self._grad_of = {g: n for g, n in self._grad_of.items() if g in self._by_number}
-
-
-def name_in(tensor: Any, frame: FrameType | None, depth: int = 4) -> str | None:
-    """The variable or module parameter that holds a tensor, seen from a frame and its callers."""
-    while frame is not None and depth:
-        scopes = variables(frame)
-        for scope in scopes:
-            for name, value in scope.items():
-                if value is tensor and not name.startswith("_"):
-                    return name
-        for scope in scopes:
-            for name, value in scope.items():
-                if hasattr(value, "named_parameters") and not isinstance(value, type) and not name.startswith("_"):
-                    inner = next((key for key, parameter in value.named_parameters() if parameter is tensor), None)
-                    if inner is not None:
-                        return f"{name}.{inner}"
-        frame, depth = frame.f_back, depth - 1
-    return None

@@ -76,4 +76,3 @@ def embedded(diagnosis: Diagnosis) -> str:
         return picture.svg()
     except LayoutError:
         return ""
-

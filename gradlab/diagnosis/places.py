@@ -11,10 +11,14 @@ Place = tuple[str, int]
 
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _FOLLOWER = os.path.join(_HERE, "diagnosis", "watching.py")  # passes calls on: its frames say nothing of who called
-_LOOKERS = tuple(_HERE + room + os.sep for room in ("diagnosis", "graphs", "drawing", "widget")) + (_HERE + "comparing.py",)
+_LOOKERS = tuple(_HERE + room + os.sep for room in ("diagnosis", "graphs", "drawing", "widget")) + (
+    _HERE + "comparing.py",
+)
 
 _STANDARD = os.path.dirname(os.path.abspath(linecache.__file__)) + os.sep
-_STATE = frozenset(("_load_from_state_dict", "load_state_dict"))  # copies values into parameters: no data flow of a computation
+_STATE = frozenset(
+    ("_load_from_state_dict", "load_state_dict")
+)  # copies values into parameters: no data flow of a computation
 
 USER, LIBRARY, OPTIMIZER, LOOKER = "user", "library", "optimizer", "looker"
 _kinds: dict[str, str] = {}

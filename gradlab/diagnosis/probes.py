@@ -52,7 +52,7 @@ class TorchProbe:
         return tensor.is_floating_point() or tensor.is_complex()
 
     def problem(self, tensor: Any) -> str | None:
-        """"nan" or "inf" when the tensor holds one (NaN first)."""
+        """ "nan" or "inf" when the tensor holds one (NaN first)."""
         if not self.is_differentiable(tensor) or tensor.device.type == "meta":
             return None
         plain = tensor.detach()

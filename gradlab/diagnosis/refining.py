@@ -16,8 +16,26 @@ from gradlab.diagnosis.report import Diagnosis
 from gradlab.diagnosis.tracing import Break, find_break, made_at, place, told, uses
 from gradlab.graphs.records import Event
 
-ZERO_CALLS = frozenset(("round", "round_", "floor", "floor_", "ceil", "ceil_", "trunc", "trunc_", "fix", "sign", "sign_", "sgn",
-                        "heaviside", "bernoulli", "floor_divide", "__floordiv__"))  # fmt: skip
+ZERO_CALLS = frozenset(
+    (
+        "round",
+        "round_",
+        "floor",
+        "floor_",
+        "ceil",
+        "ceil_",
+        "trunc",
+        "trunc_",
+        "fix",
+        "sign",
+        "sign_",
+        "sgn",
+        "heaviside",
+        "bernoulli",
+        "floor_divide",
+        "__floordiv__",
+    )
+)
 _REBUILD_CALLS = frozenset(("Variable", "Parameter", "Tensor", "FloatTensor", "DoubleTensor", "UninitializedParameter"))
 
 
@@ -76,22 +94,33 @@ class _Refinement:
         if not births:
             return self.found
         first = births[0]
-        return self._change(where=first.where, explanation=f"{self.found.explanation} Born at {shown(first.where)}: {first.text}.",
-                            remedy=_finite_remedy(first.where, self.found.cause))  # fmt: skip
+        return self._change(
+            where=first.where,
+            explanation=f"{self.found.explanation} Born at {shown(first.where)}: {first.text}.",
+            remedy=_finite_remedy(first.where, self.found.cause),
+        )
 
     def _zero(self) -> Diagnosis:
         wiped = self._last("zero_", "_foreach_zero_", of="grad_of")
         ran = self._backwards()
         if wiped is not None and ran and wiped.number > ran[-1].number:
-            return self._change(where=place(wiped), explanation=f"A backward filled the gradient of {self.label} at {shown(place(ran[-1]))};"
-                                f" it was set to 0 afterwards.", remedy="optimizer.zero_grad()  # before backward(), not between it and step()")  # fmt: skip
+            return self._change(
+                where=place(wiped),
+                explanation=f"A backward filled the gradient of {self.label} at {shown(place(ran[-1]))};"
+                f" it was set to 0 afterwards.",
+                remedy="optimizer.zero_grad()  # before backward(), not between it and step()",
+            )
         if "is flat between its steps" in self.found.explanation:
             flat = next((e for e in reversed(self.events) if e.call in ZERO_CALLS and e.details.get("live")), None)
             if flat is not None:
                 name = flat.call.rstrip("_")
-                return self._change(cause="non-differentiable-op", where=place(flat), remedy=straight_through(name),
-                                    explanation=f"`{name}` is flat between its steps: its derivative is 0 everywhere, and every way from"
-                                    f" `{self.loss_name}` to {self.label} passes it. The gradient arrives, as zeros.")  # fmt: skip
+                return self._change(
+                    cause="non-differentiable-op",
+                    where=place(flat),
+                    remedy=straight_through(name),
+                    explanation=f"`{name}` is flat between its steps: its derivative is 0 everywhere, and every way from"
+                    f" `{self.loss_name}` to {self.label} passes it. The gradient arrives, as zeros.",
+                )
         return self.found
 
     # -- the tensor itself has no history --------------------------------------------------------
@@ -101,16 +130,27 @@ class _Refinement:
             return self.found
         frozen = self._last("requires_grad=")
         if frozen is not None and not frozen.details["flag"]:
-            return self._change(where=place(frozen), explanation=f"requires_grad of {self.label} was switched off at {shown(place(frozen))}.",
-                                remedy=f"{self.variable}.requires_grad_(True)  # before the forward")  # fmt: skip
+            return self._change(
+                where=place(frozen),
+                explanation=f"requires_grad of {self.label} was switched off at {shown(place(frozen))}.",
+                remedy=f"{self.variable}.requires_grad_(True)  # before the forward",
+            )
         cut = find_break(self.events, None, [self.number])
         if cut is not None:
-            return self._explained(cut, f"{self.label} does not require grad: it was computed from something that does, and")
+            return self._explained(
+                cut, f"{self.label} does not require grad: it was computed from something that does, and"
+            )
         made = made_at(self.events, self.number)
         if made is not None and self.found.cause == "not-required":
-            seen = f" It was made at {shown(place(made))} from nothing that requires grad." if made.call not in ("first seen",) else ""
-            return self._change(where=place(made) if seen else None,
-                                explanation=f"{self.label} has requires_grad=False: autograd does not follow it.{seen}")  # fmt: skip
+            seen = (
+                f" It was made at {shown(place(made))} from nothing that requires grad."
+                if made.call not in ("first seen",)
+                else ""
+            )
+            return self._change(
+                where=place(made) if seen else None,
+                explanation=f"{self.label} has requires_grad=False: autograd does not follow it.{seen}",
+            )
         return self.found
 
     def _frozen(self) -> Diagnosis:
@@ -121,36 +161,62 @@ class _Refinement:
 
     def _cut(self, targets: list[int]) -> Diagnosis:
         if self.number is None:
-            return self._change(cause="not-reached", explanation=f"No watched call has used {self.label}, so `{self.loss_name}` cannot depend on it"
-                                " (unless it was computed before the watch began, or in another thread).", where=None,
-                                remedy=f"# use {self.variable} in the computation of {self.loss_name}")  # fmt: skip
+            return self._change(
+                cause="not-reached",
+                explanation=f"No watched call has used {self.label}, so `{self.loss_name}` cannot depend on it"
+                " (unless it was computed before the watch began, or in another thread).",
+                where=None,
+                remedy=f"# use {self.variable} in the computation of {self.loss_name}",
+            )
         cut = find_break(self.events, self.number, targets)
         if cut is not None:
-            return self._explained(cut, f"The value of {self.label} goes into `{self.loss_name}`, but its gradient cannot come back:")
+            return self._explained(
+                cut, f"The value of {self.label} goes into `{self.loss_name}`, but its gradient cannot come back:"
+            )
         if self.ledger.forgot:
-            return self._change(cause="unknown", explanation="The watch remembers its newest 50,000 calls, and the cut is not among them.",
-                                remedy="with gradlab.watch() as w:\n    ...  # one training step is enough")  # fmt: skip
+            return self._change(
+                cause="unknown",
+                explanation="The watch remembers its newest 50,000 calls, and the cut is not among them.",
+                remedy="with gradlab.watch() as w:\n    ...  # one training step is enough",
+            )
         used = uses(self.events, self.number)
         if not used:
             words = f"No watched call has used {self.label}: `{self.loss_name}` does not depend on it."
         else:
             lines = ", ".join(dict.fromkeys(shown(place(event)) for event in used[-4:]))
-            words = f"{self.label} was used ({lines}), but nothing that was computed from it went into `{self.loss_name}`."
+            words = (
+                f"{self.label} was used ({lines}), but nothing that was computed from it went into `{self.loss_name}`."
+            )
             if any(event.details.get("updated") for event in used):
                 words += " Writing into a parameter is an update: no gradient goes through it."
-        return self._change(cause="not-reached", explanation=words, evidence=[told(event) for event in used[-4:]], where=None,
-                            remedy=f"# let {self.loss_name} depend on {self.variable}; where it should not, its None is right")  # fmt: skip
+        return self._change(
+            cause="not-reached",
+            explanation=words,
+            evidence=[told(event) for event in used[-4:]],
+            where=None,
+            remedy=f"# let {self.loss_name} depend on {self.variable}; where it should not, its None is right",
+        )
 
-    def _explained(self, cut: Break, opening: str) -> Diagnosis:
+    def _explained(self, cut: Break, opening: str, towards: bool = False) -> Diagnosis:
+        """The diagnosis of a cut; `towards`: the events lead to this tensor rather than from it."""
         cause, words, remedy, where = explain(cut, self.variable)
-        evidence = [self.variable, *[told(event) for event in cut.path]]
-        return self._change(cause=cause, explanation=f"{opening} {words}", remedy=remedy, where=where, evidence=evidence)
+        steps = [told(event) for event in cut.path]
+        evidence = [*steps, self.variable] if towards else [self.variable, *steps]
+        return self._change(
+            cause=cause, explanation=f"{opening} {words}", remedy=remedy, where=where, evidence=evidence
+        )
 
     # -- reached, but no gradient ----------------------------------------------------------------
 
     def _backwards(self, kind: str = "backward") -> list[Event]:
-        return [e for e in self.events if e.call == "backward" and e.details["kind"] == kind and self.number in e.details["reached"]
-                and (e.details["only"] is None or self.number in e.details["only"])]  # fmt: skip
+        return [
+            e
+            for e in self.events
+            if e.call == "backward"
+            and e.details["kind"] == kind
+            and self.number in e.details["reached"]
+            and (e.details["only"] is None or self.number in e.details["only"])
+        ]
 
     def _waiting(self) -> Diagnosis:
         ran = self._backwards()
@@ -160,19 +226,32 @@ class _Refinement:
         every = [e for e in self.events if e.call == "backward" and e.details["kind"] == "backward"]
         apart = [e for e in every if self.number in e.details["reached"]]
         if apart:
-            return self._change(cause="not-reached", where=place(apart[-1]), explanation=f"The backward at {shown(place(apart[-1]))} was told"
-                                f" inputs=...: only those get a gradient, and {self.label} is not among them.",
-                                remedy=f"{self.loss_name}.backward()  # without inputs=, or with {self.variable} among them")  # fmt: skip
+            return self._change(
+                cause="not-reached",
+                where=place(apart[-1]),
+                explanation=f"The backward at {shown(place(apart[-1]))} was told"
+                f" inputs=...: only those get a gradient, and {self.label} is not among them.",
+                remedy=f"{self.loss_name}.backward()  # without inputs=, or with {self.variable} among them",
+            )
         if graphless and every:
             self.loss_name = "the loss of the last backward"
             return self._cut(every[-1].inputs)
         asked = self._backwards("grad")
         if asked:
-            return self._change(cause="no-backward-yet", where=place(asked[-1]), explanation="Only autograd.grad has run: it returns the gradients"
-                                f" and leaves .grad of {self.label} alone.", remedy=f"{self.loss_name}.backward()  # fills .grad")  # fmt: skip
+            return self._change(
+                cause="no-backward-yet",
+                where=place(asked[-1]),
+                explanation="Only autograd.grad has run: it returns the gradients"
+                f" and leaves .grad of {self.label} alone.",
+                remedy=f"{self.loss_name}.backward()  # fills .grad",
+            )
         if graphless:
-            return self._change(cause="no-backward-yet", explanation=f"No backward was run under this watch. .grad of {self.label} stays None"
-                                " (not 0) until one arrives.", remedy="loss.backward()")  # fmt: skip
+            return self._change(
+                cause="no-backward-yet",
+                explanation=f"No backward was run under this watch. .grad of {self.label} stays None"
+                " (not 0) until one arrives.",
+                remedy="loss.backward()",
+            )
         if self.found.cause == "unknown":
             return self.found
         return self.found
@@ -180,23 +259,37 @@ class _Refinement:
     def _reached(self, ran: Event) -> Diagnosis:
         cleared = self._last("grad=")
         if cleared is not None and cleared.details["none"] and cleared.number > ran.number:
-            return self._change(cause="cleared", where=place(cleared), explanation=f"The backward at {shown(place(ran))} filled .grad of {self.label};"
-                                " it was set to None afterwards.", remedy="optimizer.zero_grad()  # before backward(), not between it and step()",
-                                evidence=[told(ran), told(cleared)])  # fmt: skip
+            return self._change(
+                cause="cleared",
+                where=place(cleared),
+                explanation=f"The backward at {shown(place(ran))} filled .grad of {self.label};"
+                " it was set to None afterwards.",
+                remedy="optimizer.zero_grad()  # before backward(), not between it and step()",
+                evidence=[told(ran), told(cleared)],
+            )
         lost = [record for record in ran.details["none"] if self._only_way(ran, record)]
         if lost:
             record = lost[0]
-            return self._change(cause="function-returned-none", where=record["where"], explanation=f"backward of {record['function']} returned None"
-                                f" for its input number {record['input']} (from 0), which is the only way to {self.label}: no gradient goes on from there.",
-                                remedy=f"# in {record['function']}.backward: return the gradient of input {record['input']} instead of None",
-                                evidence=[told(ran), f"{record['function']}Backward", self.variable])  # fmt: skip
+            return self._change(
+                cause="function-returned-none",
+                where=record["where"],
+                explanation=f"backward of {record['function']} returned None"
+                f" for its input number {record['input']} (from 0), which is the only way to {self.label}: no gradient goes on from there.",
+                remedy=f"# in {record['function']}.backward: return the gradient of input {record['input']} instead of None",
+                evidence=[told(ran), f"{record['function']}Backward", self.variable],
+            )
         if ran.details.get("failed"):
             edit = next((finding for finding in self.ledger.findings if finding.kind == "edit"), None)
             blame = f" {shown(edit.where)}: {edit.text}." if edit else ""
-            return self._change(cause="no-backward-yet", where=edit.where if edit else place(ran), explanation="The backward at"
-                                f" {shown(place(ran))} raised an error before a gradient arrived at {self.label}.{blame}",
-                                remedy="# make that edit out of place: y = y + 1 instead of y += 1" if edit else
-                                "# repair the error of that backward (watch(nan=True) names a harmful in-place edit), then run it again")  # fmt: skip
+            return self._change(
+                cause="no-backward-yet",
+                where=edit.where if edit else place(ran),
+                explanation="The backward at"
+                f" {shown(place(ran))} raised an error before a gradient arrived at {self.label}.{blame}",
+                remedy="# make that edit out of place: y = y + 1 instead of y += 1"
+                if edit
+                else "# repair the error of that backward (watch(nan=True) names a harmful in-place edit), then run it again",
+            )
         frozen = self._last("requires_grad=")
         if frozen is not None and frozen.number < ran.number and not frozen.details["flag"]:
             return self._change(cause="frozen-after-forward", where=place(frozen))
@@ -225,13 +318,22 @@ class _Refinement:
         where = place(made)
         if self.found.cause == "non-leaf" and where is not None:
             name = rebinds(where)
-            leaves = [] if name is None else [leaf for leaf in map(self.ledger.numbered, made.inputs) if leaf and self._was_leaf(leaf, name)]
+            leaves = (
+                []
+                if name is None
+                else [leaf for leaf in map(self.ledger.numbered, made.inputs) if leaf and self._was_leaf(leaf, name)]
+            )
             if name is None or not leaves:
                 return self._change(where=where)
             lost = LostLeaf(leaves[0].shape, ())
-            return self._change(cause="rebound", where=where, explanation=f"{self.label} is the result of `{made.call}`, not the leaf: at"
-                                f" {shown(where)} the name `{name}` was given to a result computed from it. The gradient goes to the old leaf"
-                                f" of shape {lost.shape}.", remedy=_rebound(name, where))  # fmt: skip
+            return self._change(
+                cause="rebound",
+                where=where,
+                explanation=f"{self.label} is the result of `{made.call}`, not the leaf: at"
+                f" {shown(where)} the name `{name}` was given to a result computed from it. The gradient goes to the old leaf"
+                f" of shape {lost.shape}.",
+                remedy=_rebound(name, where),
+            )
         return self._change(where=where)
 
     def _was_leaf(self, known: Known, name: str) -> bool:
@@ -279,16 +381,29 @@ def explain(cut: Break, variable: str) -> tuple[str, str, str, Place | None]:
         return _explain_exit(cut, where)
     if event.call in ("detach", "detach_"):
         fixed = code.replace(".detach_()", "").replace(".detach()", "")
-        return "detached", f"`{event.call}()` at {shown(where)} cut it off.", fixed if fixed != code else "# remove the detach()", where
+        return (
+            "detached",
+            f"`{event.call}()` at {shown(where)} cut it off.",
+            fixed if fixed != code else "# remove the detach()",
+            where,
+        )
     if event.call == "data" or event.details.get("through data"):
         fixed = code.replace(".data", "")
-        return ("data-attribute", f"`.data` at {shown(where)} hands out the values without their history (and without the version check).",
-                fixed if fixed != code else "# use the tensor itself instead of its .data", where)  # fmt: skip
-    if event.call in MAKERS or event.call == "shared memory":
+        return (
+            "data-attribute",
+            f"`.data` at {shown(where)} hands out the values without their history (and without the version check).",
+            fixed if fixed != code else "# use the tensor itself instead of its .data",
+            where,
+        )
+    if event.call in MAKERS or event.call in ("shared memory", "Parameter", "Variable", "Tensor"):
         return _explain_rebuilt(event, where, code)
     if event.details.get("off") == "inference" and "dtype" not in event.details:
-        return ("inference-mode", f"`{event.call}` at {shown(where)} ran in inference mode, where nothing is recorded.",
-                "# compute this outside inference_mode", where)  # fmt: skip
+        return (
+            "inference-mode",
+            f"`{event.call}` at {shown(where)} ran in inference mode, where nothing is recorded.",
+            "# compute this outside inference_mode",
+            where,
+        )
     if "off" in event.details and "dtype" not in event.details:
         return _explain_off(event, where)
     return _explain_flat(event, where)
@@ -298,12 +413,29 @@ def _explain_exit(cut: Break, where: Place | None) -> tuple[str, str, str, Place
     event, entry = cut.event, cut.entry
     what = {"__float__": "float()", "__int__": "int()", "__array__": "numpy"}.get(event.call, f".{event.call}()")
     back = f" and comes back at {shown(place(entry))}" if entry is not None and place(entry) != where else ""
-    words = f"{what} at {shown(where)} takes the value out of the tensors{back}; plain numbers and arrays have no history."
+    words = (
+        f"{what} at {shown(where)} takes the value out of the tensors{back}; plain numbers and arrays have no history."
+    )
     if event.call in ("numpy", "__array__"):
-        return "left-torch", words, "# do this part with torch functions on the tensor itself (np.exp -> torch.exp, ...)", where
+        return (
+            "left-torch",
+            words,
+            "# do this part with torch functions on the tensor itself (np.exp -> torch.exp, ...)",
+            where,
+        )
     if event.call == "tolist":
-        return "left-torch", words, "# keep the tensor: torch.stack / torch.cat build a tensor from tensors and keep the history", where
-    return "left-torch", words, f"# keep the tensor itself instead of {what}; read the number out only for printing", where
+        return (
+            "left-torch",
+            words,
+            "# keep the tensor: torch.stack / torch.cat build a tensor from tensors and keep the history",
+            where,
+        )
+    return (
+        "left-torch",
+        words,
+        f"# keep the tensor itself instead of {what}; read the number out only for printing",
+        where,
+    )
 
 
 def _explain_rebuilt(event: Event, where: Place | None, code: str) -> tuple[str, str, str, Place | None]:
@@ -311,16 +443,33 @@ def _explain_rebuilt(event: Event, where: Place | None, code: str) -> tuple[str,
         call = _rebuilding_statement(event)
         where = call or where
         code = code_at(where)
+    if event.call in ("shared memory", "Parameter"):
         if "Parameter" in code:
-            return ("rebuilt", f"the Parameter made at {shown(where)} is a new leaf: it took the values and not their history.",
-                    "# keep the computed tensor; only tensors that are trained themselves should be Parameters", where)  # fmt: skip
+            return (
+                "rebuilt",
+                f"the Parameter made at {shown(where)} is a new leaf: it took the values and not their history.",
+                "# keep the computed tensor; only tensors that are trained themselves should be Parameters",
+                where,
+            )
         before = "" if call else " (made shortly before)"
-        return ("rebuilt", f"a new tensor over the same memory{before} at {shown(where)}, such as Variable(t), is a leaf without history.",
-                "# use the tensor itself instead of Variable(...)", where)  # fmt: skip
+        return (
+            "rebuilt",
+            f"a new tensor over the same memory{before} at {shown(where)}, such as Variable(t), is a leaf without history.",
+            "# use the tensor itself instead of Variable(...)",
+            where,
+        )
     stack = "([" in code or "( [" in code
-    remedy = "torch.stack([...])  # builds a tensor from tensors and keeps their history" if stack else \
-        f"# use the tensor itself; {event.call}() copies the numbers and forgets where they came from"  # fmt: skip
-    return "rebuilt", f"`{event.call}(...)` at {shown(where)} copies the numbers into a new tensor without history.", remedy, where
+    remedy = (
+        "torch.stack([...])  # builds a tensor from tensors and keeps their history"
+        if stack
+        else f"# use the tensor itself; {event.call}() copies the numbers and forgets where they came from"
+    )
+    return (
+        "rebuilt",
+        f"`{event.call}(...)` at {shown(where)} copies the numbers into a new tensor without history.",
+        remedy,
+        where,
+    )
 
 
 def _rebuilding_statement(event: Event) -> Place | None:
@@ -329,7 +478,11 @@ def _rebuilding_statement(event: Event) -> Place | None:
         tree = parsed(file)
         scope = scope_of(tree, line) if tree else None
         for where in (scope, tree):
-            calls = [n.lineno for n in ast.walk(where) if isinstance(n, ast.Call) and _called(n) in _REBUILD_CALLS] if where else []
+            calls = (
+                [n.lineno for n in ast.walk(where) if isinstance(n, ast.Call) and _called(n) in _REBUILD_CALLS]
+                if where
+                else []
+            )
             before = [n for n in calls if n <= line] or calls
             if before and (where is scope or len(calls) == 1):
                 return file, max(before)
@@ -346,18 +499,44 @@ def _explain_off(event: Event, where: Place | None) -> tuple[str, str, str, Plac
     words = f"`{event.call}` at {shown(where)} ran while recording was off{since}."
     name = rebinds(where) if where else None
     if name is not None and ".grad" in code_at(where):
-        return "no-grad-mode", f"{words} `{name}` is now a new tensor that does not require grad.", \
-            f"with torch.no_grad():\n    {name} -= step  # in place: the same leaf, still requiring grad", where  # fmt: skip
+        return (
+            "no-grad-mode",
+            f"{words} `{name}` is now a new tensor that does not require grad.",
+            f"with torch.no_grad():\n    {name} -= step  # in place: the same leaf, still requiring grad",
+            where,
+        )
     return "no-grad-mode", words, "# move this line out of the no_grad block (or wrap it in torch.enable_grad())", where
 
 
 _SOFT = {
-    "argmax": "torch.softmax(x, dim)  # a soft choice has a slope; argmax does not", "argmin": "torch.softmax(-x, dim)  # a soft choice has a slope",
-    "argsort": "x.sort().values  # the sorted values have a gradient, the order does not", "sort": "x.sort().values  # the values have a gradient, the indices do not",
+    "argmax": "torch.softmax(x, dim)  # a soft choice has a slope; argmax does not",
+    "argmin": "torch.softmax(-x, dim)  # a soft choice has a slope",
+    "argsort": "x.sort().values  # the sorted values have a gradient, the order does not",
+    "sort": "x.sort().values  # the values have a gradient, the indices do not",
     "topk": "x.topk(k).values  # the values have a gradient, the indices do not",
-}  # fmt: skip
-_COMPARISONS = frozenset(("gt", "lt", "ge", "le", "eq", "ne", "__gt__", "__lt__", "__ge__", "__le__", "__eq__", "__ne__", "greater", "less",
-                          "isclose", "logical_and", "logical_or", "logical_not"))  # fmt: skip
+}
+_COMPARISONS = frozenset(
+    (
+        "gt",
+        "lt",
+        "ge",
+        "le",
+        "eq",
+        "ne",
+        "__gt__",
+        "__lt__",
+        "__ge__",
+        "__le__",
+        "__eq__",
+        "__ne__",
+        "greater",
+        "less",
+        "isclose",
+        "logical_and",
+        "logical_or",
+        "logical_not",
+    )
+)
 
 
 def _explain_flat(event: Event, where: Place | None) -> tuple[str, str, str, Place | None]:

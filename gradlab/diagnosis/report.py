@@ -134,15 +134,17 @@ class Diagnoses(list[Diagnosis]):
             return f"all {len(self)} parameters have a gradient"
         return f"{len(bad)} of {len(self)} parameters have no usable gradient"
 
-    def text(self) -> str:
-        """A table of names and causes, then each different answer once."""
+    def text(self, brief: bool = False) -> str:
+        """A table of names and causes, then each different answer once; `brief` leaves out those with a gradient."""
         width = max([len(each.name or "tensor") for each in self] + [4])
         lines = [f"{self.subject}: {self._summary()}" if self.subject else self._summary()]
-        for each in self:
+        for each in self.without_grad if brief else self:
             place = f"  {shown(each.where)}" if each.where else ""
             lines.append(f"  {each.name or 'tensor':<{width}}  {each.cause:<24}{place}".rstrip())
         if self.lacking:
-            lines.append(f"  the optimizer lacks: {', '.join(self.lacking)} (the loss reaches them, no step will change them)")
+            lines.append(
+                f"  the optimizer lacks: {', '.join(self.lacking)} (the loss reaches them, no step will change them)"
+            )
         for group in _grouped(self.without_grad):
             lines.append("")
             lines.append(group[0].text())

@@ -32,7 +32,9 @@ def place(event: Event) -> Place | None:
 
 def told(event: Event) -> str:
     """An event in a few words: `mul (train.py line 3)`."""
-    name = {"data": ".data", "first seen": "a new tensor", "shared memory": "the same memory"}.get(event.call, event.call)
+    name = {"data": ".data", "first seen": "a new tensor", "shared memory": "the same memory"}.get(
+        event.call, event.call
+    )
     return name if event.file is None else f"{name} ({label(event.file)}:{event.line})"
 
 
@@ -133,7 +135,11 @@ def _left(
     events: list[Event], states: dict[int, Any], came: dict[int, Event], targets: list[int], source: int | None
 ) -> Break | None:
     """A value that left as a plain number or array and came back into one of the targets."""
-    exits = [e for e in events if e.call in EXITS and (e.inputs[0] in states or (source is None and e.details.get("tracked")))]
+    exits = [
+        e
+        for e in events
+        if e.call in EXITS and (e.inputs[0] in states or (source is None and e.details.get("tracked")))
+    ]
     if not exits:
         return None
     for entry in ancestors(events, targets):
@@ -167,4 +173,6 @@ def ancestors(events: Sequence[Event], targets: Iterable[int]) -> list[Event]:
 
 def uses(events: Sequence[Event], number: int) -> list[Event]:
     """The events that took a tensor into a computation."""
-    return [e for e in events if number in e.inputs and e.outputs and e.call not in _NO_FLOW and number not in e.outputs]
+    return [
+        e for e in events if number in e.inputs and e.outputs and e.call not in _NO_FLOW and number not in e.outputs
+    ]

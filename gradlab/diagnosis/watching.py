@@ -10,10 +10,11 @@ from types import FrameType
 from typing import Any
 
 from gradlab.diagnosis.hunting import Hunter
-from gradlab.diagnosis.ledger import EXITS, MAKERS, ZEROING, Finding, Ledger
-from gradlab.diagnosis.places import LOOKER, OPTIMIZER, kind_of, place_of, shown, user_frame
+from gradlab.diagnosis.ledger import EXITS, ZEROING, Finding, Ledger
+from gradlab.diagnosis.places import LOOKER, OPTIMIZER, USER, kind_of, place_of, shown, user_frame
 from gradlab.diagnosis.probes import Probe, probe_named
 from gradlab.graphs.records import Log
+
 
 class Follower:
     """Turns the calls of one engine into ledger entries. Looking is switched off while the ledger itself works."""
@@ -22,27 +23,26 @@ class Follower:
         self.probe = probe
         self.ledger: Ledger = Hunter(probe) if nan else Ledger(probe)
         self.nan = nan
-        self.keep_loss = False  # the command line wants the last loss after the script has ended
-        self.last_loss: Any = None
+        self.keepsake: Any = None  # a scripts.Keepsake while `gradlab why` runs a script
         self.trouble: str | None = None
-        self._busy = False
+        self.busy = False
 
     def after(self, name: str, args: tuple, kwargs: dict, result: Any, frame: FrameType) -> None:
         """A call that has returned. Never raises: a fault of watch must not stop the program it watches."""
-        if self._busy:
+        if self.busy:
             return
-        self._busy = True
+        self.busy = True
         try:
             self._after(name, args, kwargs, result, frame)
         except Exception as error:
             self.trouble = self.trouble or f"watch could not follow {name}: {type(error).__name__}: {error}"
         finally:
-            self._busy = False
+            self.busy = False
 
-    def grad_read(self, tensor: Any, grad: Any) -> None:
+    def grad_read(self, tensor: Any, grad: Any, by_user: bool) -> None:
         """Somebody read a tensor's .grad."""
-        if not self._busy:
-            self.ledger.grad_read(tensor, grad)
+        if not self.busy:
+            self.ledger.grad_read(tensor, grad, by_user)
 
     def _after(self, name: str, args: tuple, kwargs: dict, result: Any, frame: FrameType) -> None:
         ledger = self.ledger
@@ -79,6 +79,8 @@ class Follower:
         if outputs:
             numbers = _numbers(args) + _numbers(tuple(kwargs.values()))
             self.ledger.call(name, inputs, outputs, frame, numbers)
+            if self.keepsake is not None:
+                self.keepsake.call(inputs, outputs, frame)
 
     def _is_tensor(self, thing: Any) -> bool:
         return isinstance(thing, self.probe.tensor_type)
@@ -98,23 +100,27 @@ class Follower:
 
     def before_backward(self, kind: str, roots: Any, inputs: Any, frame: FrameType, keeps: bool = False) -> Any:
         """Write down who will be reached, and watch custom Functions while it runs. Returns what after_backward takes."""
-        if self._busy:
+        if self.busy:
             return None
-        self._busy = True
+        self.busy = True
         try:
             roots = self._tensors((roots,))
-            if self.keep_loss and kind == "backward" and roots:
-                self.last_loss = roots[0]
+            if self.keepsake is not None and kind == "backward":
+                self.keepsake.backward(roots, user_frame(frame)[0])
             return _Run(self.ledger, kind, roots, None if inputs is None else self._targets(inputs), frame, keeps)
         except Exception as error:
             self.trouble = self.trouble or f"watch could not follow a backward: {type(error).__name__}: {error}"
         finally:
-            self._busy = False
+            self.busy = False
         return None
 
     def _targets(self, inputs: Any) -> list[Any]:
         """The tensors that a backward was told to reach; gradlab's engine names leaves by (AccumulateGrad, 0)."""
-        edges = [edge for edge in inputs if isinstance(edge, tuple) and len(edge) == 2] if isinstance(inputs, (list, tuple)) else []
+        edges = (
+            [edge for edge in inputs if isinstance(edge, tuple) and len(edge) == 2]
+            if isinstance(inputs, (list, tuple))
+            else []
+        )
         return self._tensors((inputs,)) + [edge[0].variable for edge in edges if hasattr(edge[0], "variable")]
 
     def after_backward(self, run: Any, failed: bool) -> None:
@@ -142,7 +148,9 @@ class _Run:
             node = stack.pop()
             leaf = getattr(node, "variable", None)
             if leaf is not None:
-                reached.append(ledger.seen(leaf, user).number)
+                known = ledger.seen(leaf, user)
+                known.version, known.grad_read = leaf._version, -1
+                reached.append(known.number)
                 continue
             self.sequences.append(ledger.probe.sequence(node))
             if isinstance(ledger, Hunter):
@@ -156,9 +164,16 @@ class _Run:
                     met.add(target)
                     stack.append(target)
         self.event = ledger.write(
-            "backward", place_of(user), [ledger.seen(root, user).number for root in roots], [], kind=kind, reached=reached,
-            only=None if inputs is None else [ledger.seen(tensor, user).number for tensor in inputs], none=self.none, custom=self.custom,
-        )  # fmt: skip
+            "backward",
+            place_of(user),
+            [ledger.seen(root, user).number for root in roots],
+            [],
+            kind=kind,
+            reached=reached,
+            only=None if inputs is None else [ledger.seen(tensor, user).number for tensor in inputs],
+            none=self.none,
+            custom=self.custom,
+        )
 
     def _none_check(self, forward: type, sequence: int, node: Any) -> Any:
         wanted = [target is not None for target, _ in node.next_functions]
@@ -166,8 +181,14 @@ class _Run:
         def check(grad_inputs: tuple, grad_outputs: tuple) -> None:
             for place, grad in enumerate(grad_inputs):
                 if grad is None and place < len(wanted) and wanted[place] and any(g is not None for g in grad_outputs):
-                    self.none.append({"node": sequence, "input": place, "function": forward.__name__,
-                                      "where": _return_line(forward, place)})  # fmt: skip
+                    self.none.append(
+                        {
+                            "node": sequence,
+                            "input": place,
+                            "function": forward.__name__,
+                            "where": _return_line(forward, place),
+                        }
+                    )
 
         return check
 
@@ -223,7 +244,7 @@ def _torch_mode(follower: Follower) -> Any:
                 return func(*args, **kwargs)
             if name == "grad":  # by far the most frequent: an optimizer reads each .grad several times
                 result = func(*args, **kwargs)
-                follower.grad_read(args[0], result)
+                follower.grad_read(args[0], result, kind_of(sys._getframe(1).f_code.co_filename) == USER)
                 return result
             if name in ("backward", "autograd.grad"):
                 return _torch_backward(follower, name, func, args, kwargs, sys._getframe(1))
@@ -234,11 +255,42 @@ def _torch_mode(follower: Follower) -> Any:
     return Watching()
 
 
-_ATTRIBUTES = {"data": "data", "grad": "grad", "T": "T", "mT": "mT", "H": "H", "mH": "mH", "real": "real", "imag": "imag"}
+_ATTRIBUTES = {
+    "data": "data",
+    "grad": "grad",
+    "T": "T",
+    "mT": "mT",
+    "H": "H",
+    "mH": "mH",
+    "real": "real",
+    "imag": "imag",
+}
 _ASSIGNED = {"data": "data=", "grad": "grad=", "requires_grad": "requires_grad="}
-_UNTOLD = frozenset(("__repr__", "__format__", "__len__", "__bool__", "size", "dim", "stride", "numel", "is_floating_point",
-                     "is_complex", "retain_grad", "register_hook", "_record_function_enter_new", "_RecordFunction", "__hash__", "element_size",
-                     "get_device", "is_contiguous", "data_ptr", "storage_offset", "untyped_storage"))  # fmt: skip
+_UNTOLD = frozenset(
+    (
+        "__repr__",
+        "__format__",
+        "__len__",
+        "__bool__",
+        "size",
+        "dim",
+        "stride",
+        "numel",
+        "is_floating_point",
+        "is_complex",
+        "retain_grad",
+        "register_hook",
+        "_record_function_enter_new",
+        "_RecordFunction",
+        "__hash__",
+        "element_size",
+        "get_device",
+        "is_contiguous",
+        "data_ptr",
+        "storage_offset",
+        "untyped_storage",
+    )
+)
 
 
 def _torch_name(func: Any) -> str | None:
@@ -325,7 +377,7 @@ class watch:
 
     def __init__(self, nan: bool = False):
         self.nan = nan
-        self._followers: dict[str, Follower] = {}
+        self.followers: dict[str, Follower] = {}
         self._closers: list[Any] = []
         self._thread: int | None = None
 
@@ -345,7 +397,7 @@ class watch:
             self._closers.pop()(kind, error, trace)
 
     def _follow_torch(self) -> None:
-        follower = self._followers["torch"] = Follower(probe_named("torch"), self.nan)
+        follower = self.followers["torch"] = Follower(probe_named("torch"), self.nan)
         mode = _torch_mode(follower)
         mode.__enter__()
         self._closers.append(mode.__exit__)
@@ -353,20 +405,20 @@ class watch:
     def _follow_gradlab(self) -> None:
         from gradlab.engine import modes
 
-        follower = self._followers["gradlab"] = Follower(probe_named("gradlab"), self.nan)
+        follower = self.followers["gradlab"] = Follower(probe_named("gradlab"), self.nan)
         before = modes.set(watcher=_gradlab_watcher(follower, modes.watcher))
         self._closers.append(lambda *_: modes.set(**before))
 
     @property
     def log(self) -> Log:
         """What was seen, as plain data (of the engine that was used, torch first)."""
-        used = [f for f in self._followers.values() if f.ledger.count]
-        return used[0].ledger.log() if used else Log(next(iter(self._followers), "gradlab"))
+        used = [f for f in self.followers.values() if f.ledger.count]
+        return used[0].ledger.log() if used else Log(next(iter(self.followers), "gradlab"))
 
     @property
     def findings(self) -> list[Finding]:
         """What `nan=True` noticed: births of NaN and infinities, and edits that will break a backward."""
-        return [finding for follower in self._followers.values() for finding in follower.ledger.findings]
+        return [finding for follower in self.followers.values() for finding in follower.ledger.findings]
 
     def why(self, x: Any, loss: Any = None) -> Any:
         """As `gradlab.why`, with the exact place where the gradient was lost.
@@ -375,11 +427,11 @@ class watch:
         """
         from gradlab.diagnosis.asking import ask
 
-        return ask(x, loss, self._followers, sys._getframe(1))
+        return ask(x, loss, self.followers, sys._getframe(1))
 
     def __repr__(self) -> str:
-        calls = sum(follower.ledger.count for follower in self._followers.values())
+        calls = sum(follower.ledger.count for follower in self.followers.values())
         lines = [f"watch: {calls} events seen"]
         lines += [f"  {shown(finding.where)}: {finding.text}" for finding in self.findings]
-        lines += [f"  {follower.trouble}" for follower in self._followers.values() if follower.trouble]
+        lines += [f"  {follower.trouble}" for follower in self.followers.values() if follower.trouble]
         return "\n".join(lines)
