@@ -7,9 +7,11 @@ what is heavy inside ``run``, so that ``gradlab --help`` needs nothing but the s
 import argparse
 import importlib
 import importlib.util
+import sys
 from collections.abc import Sequence
 
 import gradlab
+from gradlab.cli._needs import install_line, needs
 
 COMMANDS = ("lab", "doctor", "why", "verify", "grade", "release")
 
@@ -32,4 +34,13 @@ def parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status (0: it went well)."""
     args = parser().parse_args(argv)
-    return args.func(args)
+    try:
+        return args.func(args)
+    except ModuleNotFoundError as error:
+        missing = [need for need in needs("lab") if need.installed is None]
+        if error.name not in [need.name for need in missing]:
+            raise
+        print(
+            f"gradlab {args.command} also needs {error.name}. Install it with: {install_line(missing)}", file=sys.stderr
+        )
+        return 1

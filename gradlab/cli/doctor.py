@@ -1,9 +1,7 @@
 """``gradlab doctor``: what is installed, which layout engine and isolation level are in use, what is missing."""
 
 import argparse
-import importlib.metadata
 import platform
-import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,13 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import gradlab
-
-CORE = "core"
-EXTRAS_SHOWN = (CORE, "lab")
-REMEDY_OF_EXTRA = {
-    CORE: f"{sys.executable} -m pip install --upgrade gradlab",
-    "lab": f'{sys.executable} -m pip install "gradlab[lab]" (in a clone: -e ".[lab]")',
-}
+from gradlab.cli._needs import Need, install_line, needs
 
 
 @dataclass(frozen=True)
@@ -51,7 +43,9 @@ def run(args: argparse.Namespace) -> int:
     missing = [finding.title for finding in findings if finding.needed and not finding.well]
     print()
     if missing:
-        print(f"Not ready for the lessons: {', '.join(missing)}. See the lines marked !! above.")
+        print(f"Not ready for the lessons: {', '.join(missing)}.")
+        if packages := [need for need in needs() + needs("lab") if need.installed is None]:
+            print(f"Install what is missing with: {install_line(packages)}")
         return 1
     print("Ready for the lessons: gradlab lab")
     return 0
@@ -62,8 +56,7 @@ def examine() -> Iterator[Finding]:
     yield Finding("gradlab", f"{gradlab.__version__} in {Path(gradlab.__file__).parent}")
     yield Finding("Python", f"{platform.python_version()} ({sys.executable})")
     yield system()
-    for extra in EXTRAS_SHOWN:
-        yield from packages(extra)
+    yield from map(package, needs() + needs("lab"))
     yield lessons()
     yield layout_engine()
     yield isolation()
@@ -75,44 +68,17 @@ def system() -> Finding:
     return Finding("System", f"{platform.system()} {platform.machine()}", tested, remedy)
 
 
-def packages(extra: str) -> Iterator[Finding]:
-    """The packages that gradlab's own metadata names for an extra, with the version found beside the range tested."""
-    for line in importlib.metadata.requires("gradlab") or ():
-        requirement, _, marker = (part.strip() for part in line.partition(";"))
-        wanted = re.search(r"extra\s*==\s*['\"]([\w-]+)['\"]", marker)
-        if (wanted[1] if wanted else CORE) == extra:
-            yield package(requirement, REMEDY_OF_EXTRA[extra])
+def package(need: Need) -> Finding:
+    """One package against the bounds that are tested.
 
-
-def package(requirement: str, remedy: str) -> Finding:
-    """One requirement such as "numpy>=2" against what is installed.
-
-    >>> package("a-package-that-nobody-has>=1", "pip install it").well
+    >>> package(Need("a-package-that-nobody-has", ">=1")).well
     False
     """
-    match = re.match(r"[\w.-]+", requirement)
-    name = match[0] if match else requirement
-    bounds = requirement[len(name) :].strip()
-    try:
-        found = importlib.metadata.version(name)
-    except importlib.metadata.PackageNotFoundError:
-        return Finding(name, "not installed", False, remedy, needed=True)
-    if not within(found, bounds):
-        return Finding(name, f"{found}, tested with {bounds}", False, remedy, needed=False)
-    return Finding(name, found, needed=True)
-
-
-def within(version: str, bounds: str) -> bool:
-    """Whether a version satisfies bounds such as ">=4.2,<5"; True where the package `packaging` is not there to tell.
-
-    >>> within("4.6.1", ">=4.2,<5")
-    True
-    """
-    try:
-        from packaging.specifiers import SpecifierSet
-    except ImportError:
-        return True
-    return SpecifierSet(bounds).contains(version, prereleases=True)
+    if need.installed is None:
+        return Finding(need.name, "not installed", False, needed=True)
+    if not need.tested:
+        return Finding(need.name, f"{need.installed}, tested with {need.bounds}", False, install_line([need]))
+    return Finding(need.name, need.installed, needed=True)
 
 
 def lessons() -> Finding:

@@ -2,17 +2,16 @@
 
 import argparse
 import contextlib
-import importlib.util
 import os
 import socket
 import sys
 from pathlib import Path
 
 from gradlab.cli._lessons import LessonsError, lesson_name, lessons_folder, working_copy
+from gradlab.cli._needs import install_line, needs
 
 DEFAULT_FOLDER = Path("~") / "gradlab-lessons"
 JUPYTER_SETTINGS = Path(__file__).parent / "jupyter"
-NEEDED = {"jupyterlab": "JupyterLab", "ipykernel": "ipykernel", "torch": "torch"}
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -62,13 +61,10 @@ def run(args: argparse.Namespace) -> int:
 
 def require_lab() -> None:
     """Raises LessonsError when this Python lacks what the lessons need."""
-    missing = [title for name, title in NEEDED.items() if importlib.util.find_spec(name) is None]
+    missing = [need for need in needs("lab") if need.installed is None]
     if missing:
-        raise LessonsError(
-            f"{' and '.join(missing)} not installed for {sys.executable}. "
-            f'Install the lessons\' needs with: {sys.executable} -m pip install "gradlab[lab]" '
-            '(in a clone: -e ".[lab]").'
-        )
+        names = ", ".join(need.name for need in missing)
+        raise LessonsError(f"The lessons also need {names}. Install them with: {install_line(missing)}")
 
 
 def require_free_port(port: int) -> None:

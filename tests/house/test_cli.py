@@ -190,7 +190,16 @@ class TestDoctor:
         monkeypatch.setattr("importlib.metadata.requires", lambda name: ['no-such-package>=1 ; extra == "lab"'])
         assert main(["doctor"]) == 1
         said = capsys.readouterr().out
-        assert "!!  no-such-package" in said and "gradlab[lab]" in said
+        assert "!!  no-such-package" in said and 'pip install "no-such-package>=1"' in said
+
+    def test_a_command_without_its_packages_says_the_line_that_installs_them(self, monkeypatch, capsys):
+        def run(args):
+            raise ModuleNotFoundError("No module named 'nosuch'", name="nosuch")
+
+        monkeypatch.setattr("importlib.metadata.requires", lambda name: ['nosuch>=1 ; extra == "lab"'])
+        monkeypatch.setattr("gradlab.cli.doctor.run", run)
+        assert main(["doctor"]) == 1
+        assert "gradlab doctor also needs nosuch. Install it with:" in capsys.readouterr().err
 
     def test_a_version_outside_the_tested_range_is_said(self, monkeypatch, capsys):
         monkeypatch.setattr("importlib.metadata.requires", lambda name: ["numpy<1"])
