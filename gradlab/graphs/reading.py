@@ -149,10 +149,10 @@ class Reader:
         return slot.tensor
 
 
-def _by_input(op: str) -> Callable[[Slot], int]:
-    """Slots in the order of the inputs; torch lists them by the alphabet."""
+def _by_input(op: str) -> Callable[[Slot], tuple[int, str]]:
+    """Slots in the order of the inputs, then by the alphabet, as torch has all of them."""
     places = {name: place for place, name in enumerate(input_names(op))}
-    return lambda slot: places.get(slot.name, len(places))
+    return lambda slot: (places.get(slot.name, len(places)), slot.name if slot.name not in places else "")
 
 
 @functools.cache
@@ -253,8 +253,8 @@ def _state(node: Any, name: str, raw: Any, unpack: Any) -> Found:
         return name, PACKED, None, None  # unpacking could re-run a checkpointed forward
     if isinstance(data, (bool, int, float)):
         return name, HELD, data, None
-    if not is_tensor(data):
-        return name, PACKED, None, None
+    if not is_tensor(data):  # an index that is no tensor
+        return name, HELD, None, None
     try:
         unpack()
     except RuntimeError as error:
