@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 INFERENCE_SAVED = (
@@ -32,6 +33,13 @@ EMPTY_INPUTS = "'inputs' argument to backward() cannot be empty."
 BATCHED = "gradlab has no batched gradients (is_grads_batched); call grad() once per row."
 MATERIALIZE = "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
 DIRTY = "Some elements marked as dirty during the forward method were not returned as output."
+DIRTY_NOT_INPUT = (
+    "ctx.mark_dirty() received a tensor that was not an input. Pass it only the inputs that forward wrote in place."
+)
+DIRTY_VIEW = (
+    "If your Function modifies inplace an input that is a view of another Tensor, your Function cannot return more than one "
+    "output: the history of the base can be rewritten for one output only. Write into a clone() of the view."
+)
 NO_GRAPH = (
     "does not require grad and does not have a grad_fn: nothing that it was computed from requires grad, or the graph was cut "
     "(detach, no_grad, .data, .item(), a new tensor made of old values)."
@@ -147,6 +155,42 @@ def check_gradients(node: Any, results: list) -> None:
             )
         if result is not None and not hasattr(result, "_array"):
             raise not_tensor(f"gradient {i} of {node.name()} (or None)", result)
+
+
+def check_dirty(node: Any, inputs: list, outputs: list) -> None:
+    """What mark_dirty takes: inputs that forward wrote in place, all of which it returns."""
+    for tensor in node.dirty_tensors:
+        if not any(tensor is output for output in outputs):
+            raise RuntimeError(DIRTY)
+        if not any(tensor is given for given in inputs):
+            warnings.warn(DIRTY_NOT_INPUT, stacklevel=4)
+        elif any(node.edges) and tensor._view is not None and len(outputs) > 1:
+            raise RuntimeError(DIRTY_VIEW)
+
+
+def backward_of(cls: Any, base: Any) -> Any:
+    """The one of a Function's ``backward`` and ``vjp`` that its class defines."""
+    if cls.backward is not base.backward and cls.vjp is not base.vjp:
+        raise RuntimeError(
+            "Implementing both 'backward' and 'vjp' for a custom Function is not allowed: "
+            f"{cls.__name__} has both; keep one."
+        )
+    return cls.vjp if cls.backward is base.backward else cls.backward
+
+
+def warn_function_instantiated(cls: type) -> None:
+    warnings.warn(
+        f"{cls.__name__} should not be instantiated: a Function's methods are static. Call {cls.__name__}.apply(...).",
+        DeprecationWarning,
+        stacklevel=3,
+    )
+
+
+def function_called(cls: type) -> RuntimeError:
+    return RuntimeError(
+        "Legacy autograd function with non-static forward method is deprecated: write forward and backward as static "
+        f"methods that take ctx first, and call {cls.__name__}.apply(...)."
+    )
 
 
 def arguments(op: Any, text: str) -> TypeError:

@@ -14,7 +14,7 @@ from gradlab.engine.node import numbers
 from gradlab.engine.record import operator
 from gradlab.engine.saved import FREED, SavedTensor, SavingNode, save_input, save_result
 from gradlab.engine.tensor import TensorBase, make, new
-from gradlab.operators._views import View, check_writable, count_write, rebase
+from gradlab.operators._views import alias, check_writable, count_write, mark_outputs, rebase
 
 
 class FunctionNode(SavingNode):
@@ -63,10 +63,9 @@ class FunctionNode(SavingNode):
     def _run(self, grads: list) -> list:
         if self.saved is FREED:
             raise errors.freed(self)
-        if self.materialize_grads:
-            grads = [make(np.zeros(*o)) if g is None else g for g, o in zip(grads, self.all_outputs(), strict=True)]
-        cls = self._forward_cls
-        found = (cls.vjp if cls.backward is Function.backward else cls.backward)(self, *grads)
+        for i in self.tensor_outputs if self.materialize_grads else ():
+            grads[i] = make(np.zeros(*self.all_outputs()[i])) if grads[i] is None else grads[i]
+        found = errors.backward_of(self._forward_cls, Function)(self, *grads)
         results = list(found) if isinstance(found, tuple | list) else [found]
         while len(results) > len(self.edges) and results[-1] is None:
             results.pop()
@@ -98,7 +97,10 @@ class Function:
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        raise RuntimeError(f"{type(self).__name__} is not to be instantiated. Call {type(self).__name__}.apply(...).")
+        errors.warn_function_instantiated(type(self))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise errors.function_called(type(self))
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -152,11 +154,12 @@ class Function:
 
 def _place_outputs(ctx: Any, inputs: list, outputs: list) -> list:
     """Give forward's outputs their place in the graph, and fill the saved slots."""
-    if any(not _among(d, outputs) for d in ctx.dirty_tensors):
-        raise RuntimeError(errors.DIRTY)
+    errors.check_dirty(ctx, inputs, outputs)
     shapes = [(o._array.shape, o._array.dtype) if isinstance(o, TensorBase) else ((), np.dtype("f4")) for o in outputs]
     (ctx.shape, ctx.dtype), ctx.outputs = shapes[0], shapes if len(shapes) > 1 else None
+    ctx.tensor_outputs = [i for i, o in enumerate(outputs) if isinstance(o, TensorBase)]
     placed = [_place(ctx, inputs, o, i) if isinstance(o, TensorBase) else o for i, o in enumerate(outputs)]
+    mark_outputs(ctx, placed)
     if any(ctx.edges):
         ctx.saves, ctx.output_numbers = tuple(map(str, range(len(ctx.to_save)))), [0] * len(ctx.to_save)
         for i, x in enumerate(ctx.to_save):
@@ -172,16 +175,11 @@ def _place(ctx: Any, inputs: list, output: TensorBase, number: int) -> TensorBas
         count_write(output)
     if not any(ctx.edges) or output._array.dtype.kind != "f" or _among(output, ctx.non_differentiable):
         return output.detach() if returned and not dirty else output
-    if dirty and output._view is not None and output._view.base.requires_grad:
+    if dirty:
         rebase(output, (ctx, number))
-        return output
-    if returned and not dirty:
-        view = View(output, lambda array: array[...], "function")
-        output, counter = make(output._array), output._version_counter()
-        output._view, output._counter = view, counter
-    elif output._view is not None and not dirty:
-        output._view.origin = "function"
-    output._edge = (ctx, number)
+    else:
+        output = alias(output) if returned else output
+        output._edge = (ctx, number)
     return output
 
 
@@ -204,7 +202,9 @@ def _refuse(g: Any) -> Any:
     raise RuntimeError(errors.TWICE)
 
 
-_fails_later = operator("DelayedError", lambda self, tensors: np.array(self), tensors=lambda g: _refuse(g))
+_fails_later = operator(
+    "Error", lambda tensors: [np.array(t) for t in tensors], outputs="tensors", tensors=lambda grads: _refuse(grads)
+)
 
 
 def once_differentiable(backward: Callable) -> Callable:
@@ -224,6 +224,7 @@ def once_differentiable(backward: Callable) -> Callable:
         if not any(isinstance(g, TensorBase) and g.requires_grad for g in grads):
             return found
         outputs = found if isinstance(found, tuple | list) else (found,)
-        return tuple(_fails_later(x, list(grads)) if isinstance(x, TensorBase) else x for x in outputs)
+        failing = _fails_later([x if x is None else x.detach().requires_grad_() for x in outputs])
+        return tuple(None if x is None else f for x, f in zip(outputs, failing, strict=True))
 
     return wrapper

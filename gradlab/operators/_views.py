@@ -15,7 +15,7 @@ from gradlab import errors
 from gradlab.engine.modes import modes
 from gradlab.engine.node import Node, numbers
 from gradlab.engine.record import Operator, operator
-from gradlab.engine.tensor import INFERENCE, TensorBase
+from gradlab.engine.tensor import INFERENCE, TensorBase, make
 
 
 class View:
@@ -66,18 +66,16 @@ class Nowhere(Node):
     apply_recorded = apply
 
 
-def mark(forward: Callable, values: list, options: list, tensors: list, several: bool) -> None:
-    """Tell fresh results of a view operator that they are views of the first tensor among its values."""
-    source = next(v for v in values if isinstance(v, TensorBase))
+def mark(forward: Callable, source: TensorBase, options: Any, tensors: Any, several: bool) -> None:
+    """Tell fresh results of a view operator that they are views of its first argument."""
     if source._counter is INFERENCE:
         return
     origin = "several" if several else "" if modes.grad else "no_grad"
     for number, tensor in enumerate(tensors):
-
-        def step(array: Any, number: int = number) -> Any:
-            found = forward(array, *options)
-            return found[number] if several else found
-
+        if several:
+            step = lambda array, number=number: forward(array, *options)[number]  # noqa: E731
+        else:
+            step = lambda array: forward(array, *options)  # noqa: E731
         if np.may_share_memory(tensor._array, source._array) or not tensor._array.size:
             tensor._view, tensor._counter = View(source, step, origin), source._version_counter()
             if not modes.grad and source.requires_grad:
@@ -86,6 +84,22 @@ def mark(forward: Callable, values: list, options: list, tensors: list, several:
 
 
 Operator.mark_views = staticmethod(mark)
+
+
+def alias(tensor: TensorBase) -> Any:
+    """A view of all of a tensor: what a Function returns for an input that its forward returned as it is."""
+    view = View(tensor, lambda array: array[...], "function")
+    result = make(tensor._array)
+    result._view, result._counter = view, tensor._version_counter()
+    return result
+
+
+def mark_outputs(node: Node, outputs: list) -> None:
+    """Views among a Function's outputs start at its node, and a write into one may not put another in its place."""
+    own = [o for o in outputs if isinstance(o, TensorBase) and o._edge is not None and o._edge[0] is node]
+    for view in [o._view for o in own if o._view is not None]:
+        view.origin = "several" if len(own) > 1 else "function"
+        view.version = view.base._version_counter()[0]
 
 
 # -- cutting a piece out of a tensor and putting it back, as operators -------------------------------------------------
