@@ -164,8 +164,9 @@ def _used_before_defined(tree: ast.Module) -> set[str]:
         if isinstance(statement, ast.AugAssign):
             read |= stored
         simple = isinstance(statement, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr))
+        aliases = [node for node in ast.walk(statement) if isinstance(node, ast.alias)]
         early |= (read if simple else read - stored) - bound
-        bound |= stored
+        bound |= stored | {alias.asname or alias.name.split(".")[0] for alias in aliases}
     return early
 
 

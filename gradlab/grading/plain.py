@@ -136,7 +136,7 @@ class _Reader:
         except ValueError:
             raise NotPlainError("an array with an impossible size") from None
         self.position += size
-        return array.view(np.uint8) != 0 if dtype == "|b1" else array.copy()
+        return np.asarray(array.view(np.uint8) != 0) if dtype == "|b1" else array.copy()
 
 
 def _text(text: str) -> str:
