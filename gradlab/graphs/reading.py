@@ -162,7 +162,7 @@ def operation(name: str) -> str:
     >>> operation("MulBackward0"), operation("NativeLayerNormBackward0"), operation("SwishBackward")
     ('Mul', 'LayerNorm', 'Swish')
     """
-    plain = re.sub(r"Backward\d*$", "", name) or name
+    plain = re.sub(r"Backwards?\d*$", "", name) or name
     return re.sub(r"^(Native|Cudnn|Mkldnn|Miopen)(?=[A-Z])", "", plain)
 
 
@@ -243,7 +243,10 @@ def _custom_slots(node: Any) -> Iterator[Found]:
 
 def _state(node: Any, name: str, raw: Any, unpack: Any) -> Found:
     """Reads one SavedTensor; it does not outlive this call, and the caller holds the node."""
-    data = raw.data
+    try:
+        data = raw.data
+    except RuntimeError as error:
+        return name, MISMATCH, None, _first_sentence(error)
     if data is None:
         try:
             return name, (NEVER if unpack() is None else HELD), None, None
@@ -258,8 +261,12 @@ def _state(node: Any, name: str, raw: Any, unpack: Any) -> Found:
     try:
         unpack()
     except RuntimeError as error:
-        return name, MISMATCH, data, str(error).partition(". ")[0]
+        return name, MISMATCH, data, _first_sentence(error)
     return name, HELD, data, None
+
+
+def _first_sentence(error: Exception) -> str:
+    return str(error).partition(". ")[0]
 
 
 _known: dict[Any, tuple[list[str], list[str]]] = {}

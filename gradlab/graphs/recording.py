@@ -61,7 +61,7 @@ def run(
     recording = Recording(recorder.before, recorder.before, recorder.steps, bool(retain_graph), bool(create_graph))
     try:
         recorder.attach()
-        loss.backward(gradient, retain_graph=retain_graph, create_graph=create_graph)
+        loss.backward(gradient, retain_graph=retain_graph or None, create_graph=create_graph)  # None: torch's rule
     except BaseException as error:
         recording.error = f"{type(error).__name__}: {error}"
         error.recording = recording  # type: ignore[attr-defined]

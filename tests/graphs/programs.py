@@ -9,22 +9,24 @@ from typing import Any
 import numpy as np
 
 EXPRESSIONS = """
-x + y | x + 1 | 1 + x | x - y | 1 - x | x * y | x * 2 | x * c | c * x | x * x | x / y | x / 2.0 | 1 / x | x ** 2 | x ** y
-2 ** x | x ** 0.5 | -x | abs(x) | x @ m | x @ v | v @ v | m @ m | T.mm(x, m) | T.addmm(v, x, m) | T.dot(v, v)
-T.bmm(x[None], m[None]) | T.exp(x) | T.log(x) | T.log1p(x) | T.log2(x) | T.log10(x) | T.expm1(x) | T.sqrt(x) | T.rsqrt(x)
-T.sin(x) | T.cos(x) | T.tan(x) | T.sinh(x) | T.cosh(x) | T.tanh(x) | T.asin(x / 9) | T.acos(x / 9) | T.atan(x)
-T.sigmoid(x) | T.relu(x) | T.erf(x) | T.reciprocal(x) | T.square(x) | T.sign(x) | T.floor(x) | T.ceil(x) | T.frac(x)
-T.maximum(x, y) | T.minimum(x, y) | T.where(b, x, y) | T.clamp(x, 0.5, 2.0) | T.clamp_min(x, 1.0) | T.clamp_max(x, 1.0)
-T.lerp(x, y, 0.3) | x.sum() | x.sum(1) | x.sum(0, keepdim=True) | x.mean() | x.mean(1) | x.prod() | x.prod(1) | x.max()
-x.min() | x.max(1).values | x.min(0).values | x.amax(1) | x.amin() | x.var() | x.std(1) | x.median() | x.logsumexp(1)
-x.cumsum(1) | x.cumprod(1) | x.norm() | T.softmax(x, 1) | T.log_softmax(x, -1) | x.reshape(3, 2) | x.view(6) | x.T | x.t()
-x.transpose(0, 1) | x.permute(1, 0) | x.unsqueeze(0) | x[None].squeeze(0) | x.flatten() | x[0] | x[:, 1] | x[0, 1]
-x[:, i] | x[b] | x[..., None] | x.expand(4, 2, 3) | T.cat([x, y]) | T.stack([x, y], 1) | x.chunk(3, 1)[1] | x.split(1)[0]
-x.unbind(0)[1] | x.flip(0) | T.roll(x, 1, 0) | x.tril() | x.triu(1) | m.diagonal() | T.diag(v) | m.trace() | x.repeat(2, 1)
-x.gather(1, k) | x.index_select(1, i) | T.masked_fill(x, b, 0.0) | x.masked_select(b) | x.clone() | x.double() | T.outer(v, v)
-F.linear(x, m, v) | F.mse_loss(x, c) | F.l1_loss(x, c) | F.cross_entropy(x, t) | F.nll_loss(T.log_softmax(x, 1), t)
-F.binary_cross_entropy_with_logits(x, c) | F.layer_norm(x, (3,), v, v) | F.gelu(x) | F.silu(x) | F.leaky_relu(x, 0.1)
-F.elu(x) | F.softplus(x) | F.embedding(k, n) | F.smooth_l1_loss(x, c) | T.einsum("ij,jk->ik", x, m)
+x + y | x + 1 | 1 + x | x - y | 1 - x | x * y | x * 2 | x * c | c * x | x * x | x / y | x / 2.0 | 1 / x | x ** 2
+x ** y | 2 ** x | x ** 0.5 | -x | abs(x) | x @ m | x @ v | v @ v | m @ m | T.mm(x, m) | T.addmm(v, x, m)
+T.dot(v, v) | T.bmm(x[None], m[None]) | T.exp(x) | T.log(x) | T.log1p(x) | T.log2(x) | T.log10(x) | T.expm1(x)
+T.sqrt(x) | T.rsqrt(x) | T.sin(x) | T.cos(x) | T.tan(x) | T.sinh(x) | T.cosh(x) | T.tanh(x) | T.asin(x / 9)
+T.acos(x / 9) | T.atan(x) | T.sigmoid(x) | T.relu(x) | T.erf(x) | T.reciprocal(x) | T.square(x) | T.sign(x)
+T.floor(x) | T.ceil(x) | T.frac(x) | T.maximum(x, y) | T.minimum(x, y) | T.where(b, x, y) | T.clamp(x, 0.5, 2.0)
+T.clamp_min(x, 1.0) | T.clamp_max(x, 1.0) | T.lerp(x, y, 0.3) | x.sum() | x.sum(1) | x.sum(0, keepdim=True)
+x.mean() | x.mean(1) | x.prod() | x.prod(1) | x.max() | x.min() | x.max(1).values | x.min(0).values | x.amax(1)
+x.amin() | x.var() | x.std(1) | x.median() | x.logsumexp(1) | x.cumsum(1) | x.cumprod(1) | x.norm()
+T.softmax(x, 1) | T.log_softmax(x, -1) | x.reshape(3, 2) | x.view(6) | x.T | x.t() | x.transpose(0, 1)
+x.permute(1, 0) | x.unsqueeze(0) | x[None].squeeze(0) | x.flatten() | x[0] | x[:, 1] | x[0, 1] | x[:, i] | x[b]
+x[..., None] | x.expand(4, 2, 3) | T.cat([x, y]) | T.stack([x, y], 1) | x.chunk(3, 1)[1] | x.split(1)[0]
+x.unbind(0)[1] | x.flip(0) | T.roll(x, 1, 0) | x.tril() | x.triu(1) | m.diagonal() | T.diag(v) | m.trace()
+x.repeat(2, 1) | x.gather(1, k) | x.index_select(1, i) | T.masked_fill(x, b, 0.0) | x.masked_select(b) | x.clone()
+x.double() | T.outer(v, v) | F.linear(x, m, v) | F.mse_loss(x, c) | F.l1_loss(x, c) | F.cross_entropy(x, t)
+F.nll_loss(T.log_softmax(x, 1), t) | F.binary_cross_entropy_with_logits(x, c) | F.layer_norm(x, (3,), v, v)
+F.gelu(x) | F.silu(x) | F.leaky_relu(x, 0.1) | F.elu(x) | F.softplus(x) | F.embedding(k, n)
+F.smooth_l1_loss(x, c) | T.einsum("ij,jk->ik", x, m)
 """.replace("\n", "|").split("|")
 EXPRESSIONS = [expression.strip() for expression in EXPRESSIONS if expression.strip()]
 

@@ -33,7 +33,7 @@ def graph_of(T, expression):
 
 
 def comparable(graph):
-    """A snapshot as plain data without the engine's name; options only where both engines keep them (see differences)."""
+    """A snapshot as plain data, without the engine's name and what lessons/differences.md excepts."""
     plain = dataclasses.replace(graph, engine="").to_dict()
     for node in plain["nodes"]:
         node["options"] = {}
