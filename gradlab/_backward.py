@@ -90,7 +90,7 @@ def _starts(roots: list, grads: Any, create: bool) -> list:
     starts = []
     for i, (root, g) in enumerate(zip(roots, grads, strict=True)):
         edge = root._gradient_edge()
-        if edge is None:
+        if edge is None or edge[0].hidden:
             raise errors.no_graph(i)
         start = _start(root, g)
         starts.append((edge, start if create else start._array))

@@ -29,6 +29,14 @@ NO_POST_HOOK = "post accumulate grad hooks cannot be registered on non-leaf tens
 DETACH_VIEW = "Can't detach views in-place. Use detach() instead."
 DATA_DTYPE = "data set to a tensor that requires gradients must be floating point or complex dtype"
 OWN_GRAD = "can't assign Variable as its own grad"
+OVERLAPPING = (
+    "unsupported operation: more than one element of the written-to tensor refers to a single memory location. Write to a "
+    "clone() of it."
+)
+PARTLY_OVERLAPPING = (
+    "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory location. Pass "
+    "a clone() of the input."
+)
 EMPTY_INPUTS = "'inputs' argument to backward() cannot be empty."
 BATCHED = "gradlab has no batched gradients (is_grads_batched); call grad() once per row."
 MATERIALIZE = "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
@@ -205,6 +213,13 @@ def shapes(op: Any, arrays: list, error: Exception) -> RuntimeError:
             f"{op.label} got shapes {found[0]} and {found[1]}."
         )
     return RuntimeError(f"{op.label} of shapes {', '.join(map(str, found))}: {error}")
+
+
+def base_written(origin: str) -> RuntimeError:
+    return RuntimeError(
+        f"A view whose base, or another view of its base, has been modified inplace can have no gradient any more: this view "
+        f"{ORIGINS[origin]}. Make the view again after the write."
+    )
 
 
 def view_written(origin: str) -> RuntimeError:

@@ -125,8 +125,6 @@ class AccumulateGrad(Node):
     __slots__ = ("variable",)
 
     def __init__(self, leaf: Any) -> None:
-        self.variable, self.edges, self.number, self.extras = leaf, (), next(numbers), None
+        self.variable, self.edges, self.extras = leaf, (), None
+        self.number = 2**64 - 1  # torch's: a leaf is filled as soon as its gradient is complete
         self.shape, self.dtype = leaf._array.shape, leaf._array.dtype
-
-    def _sequence_nr(self) -> int:
-        return 2**64 - 1  # torch's: a leaf is filled as soon as its gradient is complete

@@ -71,7 +71,7 @@ class TensorBase:
             return self._edge
         meta = self._meta
         if meta is None or not meta.requires_grad:
-            return None
+            return self._view and self._view.gradient_edge(self._array)
         node = meta.accumulate and meta.accumulate()
         if node is None:
             node = nodes.AccumulateGrad(self)
@@ -88,11 +88,12 @@ class TensorBase:
     @property
     def is_leaf(self) -> bool:
         """True when no recorded operation made this tensor."""
-        return self.grad_fn is None
+        return self._edge is None
 
     @property
     def requires_grad(self) -> bool:
-        return self.grad_fn is not None or bool(self._meta and self._meta.requires_grad)
+        owned = self._edge or (self._meta and self._meta.requires_grad)
+        return bool(owned or (self._view and self._view.base.requires_grad))
 
     @requires_grad.setter
     def requires_grad(self, wanted: bool) -> None:
@@ -130,13 +131,13 @@ class TensorBase:
 
     @property
     def retains_grad(self) -> bool:
-        return not self.is_leaf and bool(self._meta and self._meta.retains)
+        return bool(self._meta and self._meta.retains)
 
     def retain_grad(self) -> None:
         """Keep this non-leaf's gradient in ``.grad``, after the hooks; nothing to do for a leaf."""
         if not self.requires_grad:
             raise RuntimeError(errors.NO_RETAIN)
-        if not self.is_leaf:
+        if self.grad_fn is not None:
             self._more().retains = True
             self._edge[0].more().retain[self._edge[1]] = weakref.ref(self)
 
@@ -144,7 +145,7 @@ class TensorBase:
         """Call ``hook(grad)`` when this tensor's gradient is known; a returned tensor replaces it."""
         if not self.requires_grad:
             raise RuntimeError(errors.NO_HOOK)
-        hooks = self._more().hooks if self.is_leaf else self._edge[0].more().tensor[self._edge[1]]
+        hooks = self._more().hooks if self.grad_fn is None else self._edge[0].more().tensor[self._edge[1]]
         return nodes.RemovableHandle(hooks, hook)
 
     def register_post_accumulate_grad_hook(self, hook: Callable[[Any], None]) -> nodes.RemovableHandle:

@@ -5,7 +5,6 @@ A view remembers its base and, as a chain of steps, how to cut the same view out
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -29,6 +28,10 @@ class View:
         self.origin = origin or (of._view.origin if of._view else "")
         self.version = self.base._version_counter()[0]
 
+    def gradient_edge(self, array: np.ndarray) -> Any:
+        """The edge of a view that has no history: none, unless its base requires grad (it was made under no_grad)."""
+        return (Nowhere(array.shape, array.dtype), 0) if self.base.requires_grad else None
+
     def cut(self, array: Any) -> Any:
         """The same view of another array of the base's shape. Shares that array's memory."""
         steps, view = [], self
@@ -42,10 +45,12 @@ class View:
     def refresh(self, tensor: TensorBase) -> None:
         """After a write through the base or another view, the view's history starts again from the base's."""
         counter = self.base._counter
-        if counter is INFERENCE or counter[0] == self.version:
+        if counter is INFERENCE or counter[0] == self.version or not (tensor._edge or self.base.requires_grad):
             return
+        if self.origin:
+            raise errors.base_written(self.origin)
         self.version = counter[0]
-        if not self.base.is_leaf:
+        if self.base.requires_grad:
             before = modes.set(grad=True)
             tensor._edge = as_strided(self.base, self.cut)._edge
             modes.set(**before)
@@ -76,11 +81,8 @@ def mark(forward: Callable, source: TensorBase, options: Any, tensors: Any, seve
             step = lambda array, number=number: forward(array, *options)[number]  # noqa: E731
         else:
             step = lambda array: forward(array, *options)  # noqa: E731
-        if np.may_share_memory(tensor._array, source._array) or not tensor._array.size:
+        if tensor._array.base is not None or not tensor._array.size:
             tensor._view, tensor._counter = View(source, step, origin), source._version_counter()
-            if not modes.grad and source.requires_grad:
-                meta = tensor._more()
-                meta.requires_grad, meta.accumulate = True, functools.partial(Nowhere, tensor._array.shape, tensor._array.dtype)
 
 
 Operator.mark_views = staticmethod(mark)
@@ -145,18 +147,23 @@ class CopySlices(Node):
         self.edges, self.inner, self.cut = (base._gradient_edge(), *inner.edges[1:]), inner, view.cut
         self.number, self.extras, self.shape, self.dtype = next(numbers), None, base._array.shape, base._array.dtype
 
+    def _inner(self) -> Any:
+        if self.inner is None:
+            raise errors.freed(self)
+        return self.inner
+
     def apply(self, g: Any) -> tuple:
-        grads = self.inner.apply(np.array(self.cut(g)))
+        grads = self._inner().apply(np.array(self.cut(g)))
         result = np.array(g)
         self.cut(result)[...] = 0.0 if grads[0] is None else grads[0]
         return (result, *grads[1:])
 
     def apply_recorded(self, g: Any) -> tuple:
-        grads = self.inner.apply_recorded(as_strided(g, self.cut))
+        grads = self._inner().apply_recorded(as_strided(g, self.cut))
         return (replace(g, 0.0 if grads[0] is None else grads[0], self.cut), *grads[1:])
 
     def free(self) -> None:
-        self.inner.free()
+        self.inner = None
 
 
 # -- what an in-place write does to history ----------------------------------------------------------------------------

@@ -14,6 +14,7 @@ import numpy as np
 
 from gradlab import errors
 from gradlab.engine.modes import EXTRAS, modes, notify
+from gradlab.engine.node import numbers
 from gradlab.engine.tensor import INFERENCE, TensorBase, make
 from gradlab.operators._views import View, check_writable, copy, count_write, rebase
 
@@ -30,6 +31,8 @@ def inplace(function: Callable) -> Callable:
         if not isinstance(self, TensorBase):
             raise errors.not_tensor(f"{name}(): argument 'self'", self)
         check_writable(self, (*args, *options.values()))
+        if any(_overlaps(self, x) for x in args):
+            raise RuntimeError(errors.PARTLY_OVERLAPPING)
         if op is not None and op.view:
             _become(self, function(_stand_in(self), *args, **options))
         else:
@@ -42,6 +45,16 @@ def inplace(function: Callable) -> Callable:
     return in_place
 
 
+def _overlaps(self: TensorBase, other: Any) -> bool:
+    """Whether the other tensor is part of the same memory and laid out otherwise; both without gaps, else it is not asked."""
+    if not isinstance(other, TensorBase) or other is self:
+        return False
+    a, b = self._array, other._array
+    if not np.may_share_memory(a, b) or (a.ctypes.data, a.shape, a.strides) == (b.ctypes.data, b.shape, b.strides):
+        return False
+    return all(np.ptp(np.lib.array_utils.byte_bounds(x)) == x.nbytes for x in (a, b))
+
+
 def _stand_in(self: TensorBase) -> Any:
     """A tensor with self's present value and place in the graph: what nodes save of self, they save of this one."""
     before = make(self._array.copy() if modes.saved_hooks else self._array)
@@ -50,12 +63,13 @@ def _stand_in(self: TensorBase) -> Any:
 
 
 def _overwrite(self: TensorBase, function: Callable, args: tuple, options: dict, name: str) -> None:
-    before = _stand_in(self)
+    before, started = _stand_in(self), next(numbers)
     result = function(before, *args, **options)
     if result is before:
         return
-    if not hasattr(function, "operator") and self._view is not None:
-        result = copy(before, result)  # rebase() needs a node whose first edge is self's
+    edge = result._edge
+    if self._view is not None and edge and (edge[0].number != started + 1 or edge[0].edges[0] != before._edge):
+        result = copy(before, result)  # a composite: rebase() needs one node whose first edge is self's
     check_fits(self, result, name)
     kept = weakref.ref(before)
     del before
@@ -82,6 +96,8 @@ def check_fits(self: TensorBase, result: TensorBase, name: str) -> None:
 
 def write(self: TensorBase, array: Any) -> None:
     """Copy ``array`` into the tensor's memory and count the write."""
+    if 0 in self._array.strides and self._array.size and any(s == 0 and n > 1 for s, n in zip(self._array.strides, self._array.shape)):
+        raise RuntimeError(errors.OVERLAPPING)
     np.copyto(self._array, array, casting="unsafe")
     count_write(self)
 
