@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gradlab.diagnosis.facts import LostLeaf
-from gradlab.diagnosis.flow import assigned, parsed, rebinds, scope_of
+from gradlab.diagnosis.flow import assigned, parsed, rebinds, scope_of, statement_at
 from gradlab.diagnosis.judging import Graph, straight_through
 from gradlab.diagnosis.ledger import EXITS, MAKERS, Known, Ledger
 from gradlab.diagnosis.places import Place, code_at, shown
@@ -36,6 +36,7 @@ ZERO_CALLS = frozenset(
         "__floordiv__",
     )
 )
+_LEGACY = frozenset(("Tensor", "FloatTensor", "DoubleTensor", "HalfTensor"))
 _REBUILD_CALLS = frozenset(("Variable", "Parameter", "Tensor", "FloatTensor", "DoubleTensor", "UninitializedParameter"))
 
 
@@ -94,11 +95,13 @@ class _Refinement:
         if not births:
             return self.found
         first = births[0]
-        return self._change(
-            where=first.where,
-            explanation=f"{self.found.explanation} Born at {shown(first.where)}: {first.text}.",
-            remedy=_finite_remedy(first.where, self.found.cause),
-        )
+        words = f"{self.found.explanation} Born at {shown(first.where)}: {first.text}."
+        root = next((f for f in self.ledger.findings if f.kind == "inf"), None)
+        blamed = first
+        if first.kind == "nan" and "infinities" in first.text and root is not None:
+            words += f" The infinity came from {shown(root.where)}."
+            blamed = root
+        return self._change(where=first.where, explanation=words, remedy=_finite_remedy(blamed.where, self.found.cause))
 
     def _zero(self) -> Diagnosis:
         wiped = self._last("zero_", "_foreach_zero_", of="grad_of")
@@ -411,6 +414,9 @@ def explain(cut: Break, variable: str) -> tuple[str, str, str, Place | None]:
 
 def _explain_exit(cut: Break, where: Place | None) -> tuple[str, str, str, Place | None]:
     event, entry = cut.event, cut.entry
+    if where is not None and _builds(where):
+        words = f"the tensor built at {shown(where)} takes the numbers and not their history."
+        return "rebuilt", words, "torch.stack([...])  # builds a tensor from tensors and keeps their history", where
     what = {"__float__": "float()", "__int__": "int()", "__array__": "numpy"}.get(event.call, f".{event.call}()")
     back = f" and comes back at {shown(place(entry))}" if entry is not None and place(entry) != where else ""
     words = (
@@ -438,7 +444,16 @@ def _explain_exit(cut: Break, where: Place | None) -> tuple[str, str, str, Place
     )
 
 
+def _builds(where: Place) -> bool:
+    """Whether a line hands tensors to a tensor constructor, which reads them like floats, and does not read them itself."""
+    statement = statement_at(where)
+    calls = {_called(node) for node in ast.walk(statement) if isinstance(node, ast.Call)} if statement is not None else set()
+    readers = {"float", "int", "item", "tolist", "numpy", "array", "asarray", "sum", "max", "min"}
+    return bool(calls & _LEGACY) and not calls & readers
+
+
 def _explain_rebuilt(event: Event, where: Place | None, code: str) -> tuple[str, str, str, Place | None]:
+    call: Place | None = where
     if event.call == "shared memory":
         call = _rebuilding_statement(event)
         where = call or where
@@ -505,7 +520,7 @@ def _explain_off(event: Event, where: Place | None) -> tuple[str, str, str, Plac
             f"with torch.no_grad():\n    {name} -= step  # in place: the same leaf, still requiring grad",
             where,
         )
-    return "no-grad-mode", words, "# move this line out of the no_grad block (or wrap it in torch.enable_grad())", where
+    return "no-grad-mode", words, "# run this with recording on: without the no_grad around it (or inside torch.enable_grad())", where
 
 
 _SOFT = {

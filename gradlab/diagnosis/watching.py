@@ -212,14 +212,15 @@ def _return_line(forward: type, place: int) -> tuple[str, int] | None:
         tree = ast.parse(textwrap.dedent("".join(lines)))
     except (OSError, TypeError, SyntaxError):
         return None
-    found = None
-    for node in ast.walk(tree):
+    function = next(node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
+    found = 0
+    for node in ast.walk(function):
         if isinstance(node, ast.Return):
             parts = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
             part = parts[place] if place < len(parts) else None
             if part is None or (isinstance(part, ast.Constant) and part.value is None):
-                found = max(node.lineno, found or 0)
-    return (file or "", first + (found or 1) - 1)
+                found = max(node.lineno, found)
+    return (file or "", first + (found or function.body[-1].lineno) - 1)  # without a return, the end of the function
 
 
 def _numbers(things: tuple, depth: int = 2) -> list[float]:
