@@ -159,7 +159,7 @@ class Tensor(TensorBase, results=True):
         if self._view is not None:
             raise RuntimeError(errors.DETACH_VIEW)
         self._edge = None
-        self._more().requires_grad = self._more().retains = False
+        self._more().requires_grad = False
         if modes.word == EXTRAS:
             notify("detach_", (self,), self)
         return self

@@ -38,6 +38,8 @@ def operator(node_name: str | None, forward: Callable, /, **options: Any) -> Cal
     function: Any = lambda *args, **options: op(args, options)  # noqa: E731
     if op.simple:
         function = _unary(op) if len(op.inputs) == 1 else _binary(op)
+    elif op.inputs == tuple(op.names[:1]) and not (op.outputs or op.backward or op.listed) and node_name:
+        function = _with_options(op)
     function.operator = op
     function.__name__ = function.__qualname__ = op.label
     return function
@@ -103,6 +105,8 @@ class Operator:
         self.results = outputs if isinstance(outputs, tuple) else ("result",)
         self.names, self.defaults = _parameters(forward, self.inputs)
         self.options = [n for n in self.names if n not in self.inputs]
+        self.places = [self.names.index(n) for n in self.inputs if n in self.names]
+        self.listed = {"tensors", "indices"} & set(self.names)  # what may be a list of tensors
         self.plans: dict[Any, Plan] = {}
         named = {name for f in self.formulas for name in _wanted(f)}
         allowed = {*self.inputs, "result"} if len(self.inputs) == 1 >= len(named) else set(self.inputs)
@@ -125,13 +129,14 @@ class Operator:
         return self.plans[key]
 
     def __call__(self, args: tuple, options: dict) -> Any:
-        values = self._bind(args, options)
-        if not any(map(_has_tensor, values)):
+        values = args if len(args) == len(self.names) and not options else self._bind(args, options)
+        arrays: list[Any] = [v._array if isinstance(v, TensorBase) else v for v in values]
+        if self.listed:
+            arrays = [_array(v) for v in values]
+        if not any(a is not v for a, v in zip(arrays, values, strict=True)):
             return self.forward(*values)
-        arrays = [_array(v) for v in values]
         if self.promote:
-            places = [i for i, name in enumerate(self.names) if name in self.inputs or not self.inputs]
-            arrays = dtypes.promoted(arrays, places, self.promote == "float")
+            arrays = dtypes.promoted(arrays, self.places or range(len(arrays)), self.promote == "float")
         try:
             out = self.forward(*arrays)
         except ValueError as error:
@@ -139,7 +144,7 @@ class Operator:
         several = isinstance(out, tuple | list)
         tensors = [make(o) for o in out] if several else [make(out)]
         if self.view:
-            self.mark_views(self.forward, values, arrays[1:], tensors, several)
+            self.mark_views(self.forward, values[0], arrays[1:], tensors, several)
         if modes.grad and self.node_name:
             self._record(values, tensors)
         result = tensors if several else tensors[0]
@@ -160,41 +165,39 @@ class Operator:
             raise errors.arguments(self, f"got an unexpected keyword argument '{next(iter(options))}'")
         return values
 
-    def _record(self, values: list, tensors: list) -> None:
+    def _record(self, values: Any, tensors: list) -> None:
         edges, need = [], []
-        for name in self.inputs:
-            value = values[self.names.index(name)]
-            found = [_edge(v) for v in value] if isinstance(value, list | tuple) else [_edge(value)]
-            edges += found
-            need.append(any(found))
-        if not any(need):
+        for place in self.places:
+            value = values[place]
+            if isinstance(value, list | tuple):
+                edges += [_edge(v) for v in value]
+                need.append(any(edges))
+            else:
+                edges.append(_edge(value))
+                need.append(edges[-1] is not None)
+        if True not in need:
             return
-        plan = self.plan(*need, *(n for n in self.options if _has_tensor(values[self.names.index(n)])))
-        node = new(self.node_class)
+        extra = [n for n in self.options if _has_tensor(values[self.names.index(n)])] if self.options else ()
+        plan = self.plans.get((*need, *extra)) or self.plan(*need, *extra)
+        node = new(plan.node_class)
         node.edges, node.number, node.extras, node.plan = tuple(edges), next(numbers), None, plan
         outputs = [(t._array.shape, t._array.dtype) for t in tensors]
         node.shape, node.dtype = outputs[0]
         if not self.simple:
-            node.kept = tuple(plan.need if name == "need" else self._kept(name, values) for name in plan.kept)
+            node.kept = [
+                plan.need if place is None else _shape(values[place]) if of_shape else values[place] for place, of_shape in plan.keeps
+            ]
             node.outputs = outputs if len(outputs) > 1 else None
         for number, tensor in enumerate(tensors):
             if tensor._array.dtype.kind == "f":
                 tensor._edge = (node, number)
         node.saved = ()
-        for name in plan.saves:
-            of = self.results.index(name) if name in self.results else None
-            node.saved += save_input(values[self.names.index(name)]) if of is None else save_result(tensors[of], of)
+        for place, of in plan.stores:
+            node.saved += save_input(values[place]) if of is None else save_result(tensors[of], of)
         if modes.anomaly:
             import traceback
 
             node.metadata["traceback_"] = traceback.format_stack()[:-3]
-
-    def _kept(self, name: str, values: list) -> Any:
-        if name in self.names:
-            return values[self.names.index(name)]
-        of = values[self.names.index(name.removesuffix("_shape"))]
-        return [v._array.shape for v in of] if isinstance(of, list | tuple) else np.shape(_array(of))
-
 
 class Plan:
     """What a node saves, keeps and computes when a given set of its inputs needs a gradient."""
@@ -206,6 +209,9 @@ class Plan:
         self.saves = tuple(n for n in names if n in (*op.inputs, *op.results, *extra))
         self.kept = tuple(n for n in names if n not in self.saves)
         order = (*self.saves, *self.kept)
+        index = {**{n: i for i, n in enumerate(op.names)}, **{f"{n}_shape": i for i, n in enumerate(op.names)}, "need": None}
+        self.keeps = [(index[n], n not in op.names) for n in self.kept]
+        self.stores = [(index.get(n), op.results.index(n) if n in op.results else None) for n in self.saves]
         self.picks = [[order.index(n) for n in _wanted(f)] if f else [] for f in self.formulas]
         self.all_grads = [f is not None and f.__code__.co_varnames[0] == "grads" for f in self.formulas]
         self.second = [name != op.inputs[0] for name in self.saves]
@@ -214,13 +220,18 @@ class Plan:
     def output_number(self, name: str) -> int:
         return self.op.results.index(name) if name in self.op.results else 0
 
-    def _general(self, node: Any, g: Any) -> list:
+    def _general(self, node: Any, g: Any) -> Any:
         found = node.saved
         if found is FREED:
             raise errors.freed(node)
-        return self.compute(node, g, [raw(node, *found[i : i + 3]) for i in range(0, len(found), 3)])
+        values = []
+        for i in range(0, len(found), 3):
+            thing, guard, version = found[i : i + 3]
+            plain = guard is None and thing._counter is None
+            values.append(thing._array if plain else raw(node, thing, guard, version))
+        return self.compute(node, g, values)
 
-    def compute(self, node: Any, g: Any, values: list) -> list:
+    def compute(self, node: Any, g: Any, values: list) -> Any:
         """Run the formulas on what was saved: arrays, or tensors where the backward is recorded."""
         values += node.kept
         first, everything = (g, (g,)) if node.outputs is None else (g[0], tuple(g))
@@ -276,6 +287,8 @@ def _unary(op: Operator) -> Callable:
     forward, plans = op.forward, op.plans
 
     def function(self: Any) -> Any:
+        if type(self) is ndarray:
+            return forward(self)
         if modes.word != ON or not isinstance(self, TensorBase):
             return op((self,), {})
         x = self._array
@@ -302,10 +315,50 @@ def _unary(op: Operator) -> Callable:
     return function
 
 
+def _with_options(op: Operator) -> Callable:
+    """One tensor first, then plain options: reductions, views, softmax."""
+    forward, plans, options_wanted, to_float = op.forward, op.plans, len(op.names) - 1, op.promote == "float"
+
+    def function(self: Any, *options: Any, **named: Any) -> Any:
+        if named or modes.word != ON or len(options) != options_wanted or not isinstance(self, TensorBase):
+            return op((self, *options), named)
+        x = self._array
+        for option in options:
+            if isinstance(option, TensorBase):
+                return op((self, *options), named)
+        if to_float and x.dtype.kind != "f":
+            return op((self, *options), named)
+        try:
+            out = forward(x, *options)
+        except ValueError as error:
+            raise errors.shapes(op, [x, *options], error) from error
+        result = new(TensorBase._class)
+        result._array = out if type(out) is ndarray else np.asarray(out)
+        result._view = result._meta = result._counter = None
+        if op.view:
+            op.mark_views(forward, self, options, (result,), False)
+        result._edge = edge = self._edge if self._view is None and self._edge is not None else self._gradient_edge()
+        if edge is not None:
+            plan = plans.get((True,)) or op.plan(True)
+            node = new(plan.node_class)
+            node.edges, node.number, node.extras, node.plan = (edge,), next(numbers), None, plan
+            node.shape, node.dtype, node.outputs = out.shape, out.dtype, None
+            node.kept = [x.shape if of_shape else options[place - 1] for place, of_shape in plan.keeps]
+            result._edge = (node, 0) if out.dtype.kind == "f" else None
+            node.saved = ()
+            for _, of in plan.stores:
+                node.saved += save_input(self) if of is None else save_result(result, 0)
+        return result
+
+    return function
+
+
 def _binary(op: Operator) -> Callable:
     forward, plans = op.forward, [None, None, None, None]
 
     def function(self: Any, other: Any) -> Any:
+        if type(self) is ndarray and not isinstance(other, TensorBase):
+            return forward(self, other)
         if modes.word != ON or not isinstance(self, TensorBase):
             return op((self, other), {})
         x, edge_y = self._array, None
@@ -359,6 +412,10 @@ def _parameters(forward: Callable, inputs: tuple[str, ...]) -> tuple[list[str], 
 def _wanted(formula: Callable) -> list[str]:
     """The names a formula takes besides the gradient."""
     return list(formula.__code__.co_varnames[1 : formula.__code__.co_argcount])
+
+
+def _shape(value: Any) -> Any:
+    return [np.shape(_array(v)) for v in value] if isinstance(value, list | tuple) else np.shape(_array(value))
 
 
 def _has_tensor(value: Any) -> bool:

@@ -486,10 +486,10 @@ def batch_norm(
 def _move_statistics(input: Any, running_mean: Any, running_var: Any, momentum: float) -> None:
     """running = (1 - momentum) * running + momentum * batch; the variance is the unbiased one."""
     dims = (0, *range(2, input.ndim))
-    with no_grad():
-        seen = input.detach()
-        running_mean.mul_(1 - momentum).add_(seen.mean(dims), alpha=momentum)
-        running_var.mul_(1 - momentum).add_(seen.var(dims), alpha=momentum)
+    seen = input._array
+    for running, value in ((running_mean._array, seen.mean(dims)), (running_var._array, seen.var(dims, ddof=1))):
+        running *= 1 - momentum  # without counting a write: torch's kernel does not either
+        running += (momentum * value).astype(running.dtype)
 
 
 # -- convolution and pooling -------------------------------------------------------------------------------------------------

@@ -480,8 +480,8 @@ def _sliced(self, dim, item):
     if step is not None and step <= 0:
         raise ValueError("step must be greater than zero")
     size = self.shape[dim]
-    if slice(start, stop, step).indices(size) == (0, size, 1):
-        return self  # torch records no node for a slice that takes everything
+    if not start and (stop is None or stop >= size) and step in (None, 1):
+        return self  # torch records no node for a slice that plainly takes everything
     return take_key(self, _key(dim, slice(start, stop, step)))
 
 
@@ -528,7 +528,7 @@ def setitem(self, key, value):
         value = make(np.asarray(value, dtype=self._array.dtype))
     if indices is None:
         value = _fitting(value, target.shape)
-        (_alias(target) if target is self and False else target).copy_(value)
+        target.copy_(value)
         return
     while indices and indices[-1] is None:
         indices.pop()
@@ -536,10 +536,12 @@ def setitem(self, key, value):
 
 
 def _fitting(value, shape):
-    """Leading dims of size 1 that the target lacks are dropped, as torch does."""
-    while value.ndim > len(shape) and value.shape[0] == 1:
-        value = squeeze(value, 0)
-    return value
+    """A value of another shape loses its leading dims of size 1 and is stretched, as torch does."""
+    if value.ndim == 0 or tuple(value.shape) == tuple(shape):
+        return value
+    lead = next((i for i, n in enumerate(value.shape) if n != 1), value.ndim)
+    value = value.view(value.shape[lead:])
+    return value if tuple(value.shape) == tuple(shape) else value.expand(shape)
 
 
 def nonzero(self, *, as_tuple=False):

@@ -179,16 +179,16 @@ def true_divide(self, other):
 
 
 def _power(self, exponent):
-    if np.result_type(self, exponent).kind in "iu" and np.any(np.asarray(exponent) < 0):
-        raise RuntimeError("Integers to negative integer powers are not allowed.")
-    return self**exponent
+    return self**exponent  # a negative integer power of integers is numpy's ValueError
 
 
 def _power_grad(g, self, exponent):
+    if exponent == 2 and not isinstance(g, TensorBase):
+        return g * (self * 2)
     return zeros_like_grad(g) if exponent == 0 else g * (exponent * power_number(self, exponent - 1))
 
 
-power_number = operator("PowBackward0", _power, self=lambda g, self, exponent: _power_grad(g, self, exponent), promote="common")
+power_number = operator("PowBackward0", _power, self=lambda g, self, exponent: _power_grad(g, self, exponent))
 power = operator(
     "PowBackward1",
     _power,
@@ -259,7 +259,13 @@ atan2 = operator(
 )
 sinh = operator("SinhBackward0", np.sinh, self=lambda g, self: g * cosh(self), promote="float")
 cosh = operator("CoshBackward0", np.cosh, self=lambda g, self: g * sinh(self), promote="float")
-tanh = operator("TanhBackward0", np.tanh, self=lambda g, result: g * (1 - result * result), promote="float")
+tanh = operator("TanhBackward0", np.tanh, self=lambda g, result: tanh_back(g, result), promote="float")
+tanh_back = operator(
+    "TanhBackwardBackward0",
+    lambda self, result: self * (1 - result * result),
+    self=lambda g, result: tanh_back(g, result),
+    result=lambda g, self, result: g * (self * (result * -2)),
+)
 sigmoid = operator(
     "SigmoidBackward0",
     lambda self: 1 / (1 + np.exp(-self)),

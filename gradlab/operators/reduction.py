@@ -559,7 +559,7 @@ def _lse_grad(g, self, result, dim, keepdim):
     if not keepdim:
         shape = kept(self.shape, axes(dim, len(self.shape)))
         g, result = g.reshape(shape), result.reshape(shape)
-    return g * exp(self - where(result == -math.inf, 0, result))
+    return g * exp(self - result)
 
 
 log_sum_exp = operator(

@@ -225,7 +225,13 @@ def _expanded(shape, wanted):
 
 
 def _broadcast(self, shape):
-    return self[...] if self.shape == shape else np.broadcast_to(self, shape)
+    if self.shape == shape:
+        return self[...]
+    lead = len(shape) - self.ndim
+    steps = (0,) * lead + tuple([step if old == new else 0 for old, new, step in zip(self.shape, shape[lead:], self.strides)])
+    if self.flags.c_contiguous and self.size:  # unlike np.broadcast_to's, the result can be written to, and is made in no time
+        return np.ndarray(shape, self.dtype, self, 0, steps)
+    return np.lib.stride_tricks.as_strided(self, shape, steps)
 
 
 expand_to = operator("ExpandBackward0", _broadcast, view=True, self=lambda g: g)  # the walk sums over what was repeated
@@ -507,7 +513,7 @@ def _skipped(shape):
 
 def _cat(tensors, dim):
     parts = [t for t in tensors if not _skipped(t.shape)] or tensors[:1]
-    return np.concatenate(parts, dim, dtype=dtypes.result_dtype(tensors))
+    return np.ascontiguousarray(np.concatenate(parts, dim, dtype=dtypes.result_dtype(tensors)))
 
 
 def _cat_grad(g, shapes, dim):
@@ -524,7 +530,7 @@ def _cat_grad(g, shapes, dim):
 concatenated = operator("CatBackward0", _cat, tensors=lambda g, tensors_shape, dim: _cat_grad(g, tensors_shape, dim))
 stacked = operator(
     "StackBackward0",
-    lambda tensors, dim: np.stack([a.astype(dtypes.result_dtype(tensors), copy=False) for a in tensors], dim),
+    lambda tensors, dim: np.ascontiguousarray(np.stack(tensors, dim, dtype=dtypes.result_dtype(tensors))),
     tensors=lambda g, tensors_shape, dim: [selected(g, dim, n) for n in range(len(tensors_shape))],
 )
 
