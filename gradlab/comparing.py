@@ -103,7 +103,8 @@ class Comparison:
         from gradlab.drawing import Drawing
 
         graphs = (self.gradlab.snapshot, self.torch.snapshot)
-        return tuple(Drawing(graph) if graph is not None and graph.nodes else None for graph in graphs)  # type: ignore[return-value]
+        ours, theirs = (Drawing(graph) if graph is not None and graph.nodes else None for graph in graphs)
+        return ours, theirs
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         return {"text/plain": self.text(), "text/html": _html(self)}
@@ -112,9 +113,9 @@ class Comparison:
 def compare(fn: Callable[..., Any], *arrays: Any) -> Comparison:
     """Run `fn(T, *tensors)` with gradlab as `T` and with torch as `T`, and lay the two runs side by side.
 
-    `arrays` are numpy arrays, numbers or nested lists; floating point ones become leaves that require grad. Compared are
-    values, shapes, dtypes, gradients, node names, the shape of the graph, and errors (their types). Where `fn` runs no
-    backward itself, one is run from all its results that require grad, with ones as incoming gradients.
+    `arrays` are numpy arrays, numbers or nested lists; floating point ones become leaves that require grad.
+    Compared are values, shapes, dtypes, gradients, node names, the shape of the graph, and errors (their types). Where
+    `fn` runs no backward itself, one is run from all its results that require grad, with ones as incoming gradients.
 
     Raises ImportError when torch is not installed.
 
@@ -244,7 +245,7 @@ def _graphs(ours: Run, theirs: Run) -> Iterator[Row]:
 
 
 def canonical(graph: Snapshot) -> list[tuple[str, tuple]]:
-    """A graph as a list that does not depend on numbering: each node's name and where its edges go, in order of first visit."""
+    """A graph as a list without numbering: each node's name and where its edges go, in order of first visit."""
     edges: dict[int, list] = {}
     for edge in graph.edges:
         edges.setdefault(edge.source, []).append(edge)
@@ -307,9 +308,9 @@ def _short(text: str, limit: int = 60) -> str:
 
 
 _STYLE = """<style>
-.gradlab-compare{font-family:var(--jp-content-font-family,system-ui,sans-serif);font-size:var(--jp-content-font-size1,14px);
-color:var(--jp-content-font-color1,inherit);line-height:1.45}
-.gradlab-compare table{border-collapse:collapse;margin:.4em 0}
+.gradlab-compare{font-family:var(--jp-content-font-family,system-ui,sans-serif);
+font-size:var(--jp-content-font-size1,14px);color:var(--jp-content-font-color1,inherit);line-height:1.45}
+.gradlab-compare table{border-collapse:collapse;margin:.4em 0;font-size:inherit}
 .gradlab-compare td,.gradlab-compare th{border:1px solid rgba(128,128,128,.35);padding:.2em .7em;text-align:left;
 vertical-align:top;background:none;overflow-wrap:anywhere}
 .gradlab-compare td.gc-value{font-family:var(--jp-code-font-family,monospace);font-size:.93em}

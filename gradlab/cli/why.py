@@ -13,7 +13,10 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     parser = subparsers.add_parser(
         "why",
         help="run a script and say why parameters have no gradient",
-        description="Run a Python script under gradlab.watch() and print why each of its parameters without a gradient has none.",
+        description=(
+            "Run a Python script under gradlab.watch() and print why each of its parameters"
+            " without a gradient has none."
+        ),
         epilog="The loss is that of the script's last backward or, without one, its last scalar that requires grad. "
         "Exit status: 0 all parameters have gradients, 1 some lack one, 2 the script failed.",
     )

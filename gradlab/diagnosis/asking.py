@@ -20,12 +20,12 @@ from gradlab.graphs.reading import Reader
 def why(x: Any, loss: Any = None) -> Diagnosis | Diagnoses:
     """Why is `x.grad` None (or zero, or NaN)?
 
-    `x` is a tensor of gradlab or torch, a module or an optimizer; `loss` the tensor that backward is called on (or a tuple,
-    list or dict of tensors). Returns a Diagnosis with `.cause` (one of `gradlab.diagnosis.CAUSES`), `.explanation`,
-    `.evidence`, `.where` and `.remedy`; for a module or an optimizer a list of them, one a parameter.
+    `x` is a tensor of gradlab or torch, a module or an optimizer; `loss` the tensor that backward is called on (or a
+    tuple, list or dict of tensors). Returns a Diagnosis with `.cause` (one of `gradlab.diagnosis.CAUSES`),
+    `.explanation`, `.evidence`, `.where` and `.remedy`; for a module or an optimizer a list of them, one a parameter.
 
-    Looking changes nothing: no backward is run, no hook is left, no warning is raised. Where the graph alone cannot tell, the
-    cause is "unknown" and the remedy is `gradlab.watch()`.
+    Looking changes nothing: no backward is run, no hook is left, no warning is raised. Where the graph alone cannot
+    tell, the cause is "unknown" and the remedy is `gradlab.watch()`.
 
     Raises TypeError when `x` or `loss` is something else.
 

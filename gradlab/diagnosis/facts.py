@@ -82,7 +82,7 @@ def _grad_state(grad: Any, probe: Probe) -> str:
 
 
 def lost_leaf(tensor: Any, probe: Probe) -> LostLeaf | None:
-    """The leaf of as many elements that `tensor` was computed from and that no variable, module or list holds any more."""
+    """The leaf of as many elements that `tensor` was computed from and that nothing of the user's holds any more."""
     start = tensor.grad_fn
     came: dict[Any, Any] = {start: None}
     queue = deque([start])

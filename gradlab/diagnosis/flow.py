@@ -1,7 +1,7 @@
 """Follows a value through Python's own names, in the source, where no tensor carries it.
 
-`s = x.item(); k = 2 * s; y = torch.tensor(k)`: watch sees the value leave at the first statement and a tensor made at the
-third. This module answers whether the names lead from one to the other.
+`s = x.item(); k = 2 * s; y = torch.tensor(k)`: watch sees the value leave at the first statement and a tensor made
+at the third. This module answers whether the names lead from one to the other.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import linecache
 
 from gradlab.diagnosis.places import Place
 
+_FILLING = frozenset(("append", "extend", "add", "insert", "update", "put", "appendleft", "setdefault"))
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.Module)
 
 
@@ -37,9 +38,9 @@ def statement_at(place: Place) -> ast.stmt | None:
         return None
     found: ast.stmt | None = None
     for node in ast.walk(tree):
-        if isinstance(node, ast.stmt) and node.lineno <= place[1] <= (node.end_lineno or node.lineno):
-            if found is None or node.lineno >= found.lineno:
-                found = node
+        covers = isinstance(node, ast.stmt) and node.lineno <= place[1] <= (node.end_lineno or node.lineno)
+        if covers and (found is None or node.lineno >= found.lineno):  # type: ignore[attr-defined]
+            found = node  # type: ignore[assignment]
     return found
 
 
@@ -91,9 +92,10 @@ def scope_of(tree: ast.AST, line: int) -> ast.AST:
     """The innermost function around a line, or the whole module."""
     best: ast.AST = tree
     for node in ast.walk(tree):
-        if isinstance(node, _SCOPES[:2]) and node.body[0].lineno <= line <= (node.end_lineno or line):
-            if best is tree or node.lineno >= best.lineno:  # type: ignore[attr-defined]
-                best = node
+        if not isinstance(node, _SCOPES[:2]) or not node.body[0].lineno <= line <= (node.end_lineno or line):
+            continue
+        if best is tree or node.lineno >= best.lineno:  # type: ignore[attr-defined]
+            best = node
     return best
 
 
@@ -128,9 +130,8 @@ def _written(statement: ast.stmt) -> set[str]:
                 names.add(node.id)
             elif isinstance(node, (ast.Attribute, ast.Subscript)) and isinstance(node.ctx, ast.Store):
                 names |= names_in(node.value) if isinstance(node, ast.Subscript) else names_in(node)
-            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-                if node.func.attr in ("append", "extend", "add", "insert", "update", "put", "appendleft", "setdefault"):
-                    names |= names_in(node.func.value)
+            elif isinstance(node, ast.Call) and getattr(node.func, "attr", None) in _FILLING:
+                names |= names_in(node.func.value)  # type: ignore[attr-defined]
     return names
 
 

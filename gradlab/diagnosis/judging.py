@@ -90,9 +90,9 @@ class Graph:
         met, stack = set(self.starts()), self.starts()
         while stack:
             for edge in edges.get(stack.pop(), ()):
-                if edge.target not in met:
+                if edge.target is not None and edge.target not in met:
                     met.add(edge.target)
-                    stack.append(edge.target)  # type: ignore[arg-type]
+                    stack.append(edge.target)
         leaves = [self.snapshot.nodes[node].tensor for node in sorted(met)]
         records = [self.snapshot.tensors[leaf] for leaf in leaves if leaf is not None]
         return [r.name or f"a leaf of shape {r.shape}" for r in records]
@@ -187,12 +187,14 @@ def _zero(facts: Facts, graph: Graph | None, path: list[int] | None, evidence: l
         blocker = next(graph.snapshot.nodes[node] for node in path if graph.snapshot.nodes[node].name in ZERO_NODES)
         return Diagnosis(
             "all-zero",
-            f"{words} Every way to it passes {blocker.name}: {blocker.op.lower()} is flat between its steps, its derivative is 0.",
+            f"{words} Every way to it passes {blocker.name}: {blocker.op.lower()} is flat between its"
+            " steps, its derivative is 0.",
             evidence,
             remedy=straight_through(blocker.op.lower()),
         )
     words += (
-        " The usual reasons: a factor that is 0, a relu or clamp that is closed for every element, a saturated function, or"
+        " The usual reasons: a factor that is 0, a relu or clamp that is closed for every element, a"
+        " saturated function, or"
         " zero_grad(set_to_none=False) after the backward. The graph does not say which."
     )
     return Diagnosis(
@@ -211,15 +213,18 @@ def _not_required(facts: Facts, graph: Graph | None, path: list[int] | None) -> 
     if graph is not None and path and facts.is_leaf and graph.node is not None:
         return Diagnosis(
             "frozen-after-forward",
-            f"The graph of `{graph.loss_name}` ends at {facts.label}, so it required grad during the forward; now requires_grad is"
+            f"The graph of `{graph.loss_name}` ends at {facts.label}, so it required grad during the"
+            " forward; now requires_grad is"
             " False, and backward leaves such a leaf alone.",
             _evidence(facts, graph, path),
             remedy=f"{facts.variable}.requires_grad_(True)  # and freeze it only after backward()",
         )
     return Diagnosis(
         "not-required",
-        f"{facts.label} has requires_grad=False: autograd does not follow it. If you made it yourself, ask for a gradient before the"
-        " forward. If it was computed from something that requires grad, the link was cut on the way (detach, .data, no_grad, ...):"
+        f"{facts.label} has requires_grad=False: autograd does not follow it. If you made it yourself,"
+        " ask for a gradient before the"
+        " forward. If it was computed from something that requires grad, the link was cut on the way"
+        " (detach, .data, no_grad, ...):"
         " the tensor does not remember that, gradlab.watch() does.",
         remedy=f"{facts.variable}.requires_grad_()  # right after you made it, before the forward",
     )
@@ -228,12 +233,24 @@ def _not_required(facts: Facts, graph: Graph | None, path: list[int] | None) -> 
 def _not_reached(facts: Facts, graph: Graph) -> Diagnosis:
     ends = graph.ends()
     if not graph.starts():
-        words = f"`{graph.loss_name}` has no graph at all (its grad_fn is None): nothing it was computed from required grad or was recorded."
+        words = (
+            f"`{graph.loss_name}` has no graph at all (its grad_fn is None): nothing it was"
+            " computed from required grad or was recorded."
+        )
     else:
-        words = f"The graph of `{graph.loss_name}` ends at {', '.join(ends[:6]) or 'no leaf'}{', ...' if len(ends) > 6 else ''}; {facts.label} is not in it."
+        words = (
+            f"The graph of `{graph.loss_name}` ends at"
+            f" {', '.join(ends[:6]) or 'no leaf'}{', ...' if len(ends) > 6 else ''}; {facts.label} is not in it."
+        )
     if facts.has_base:
-        words += f" {facts.label} is a view that was made while recording was off: it requires grad but has no way back to its base."
-    words += f" Either {facts.label} was not used for `{graph.loss_name}`, or the link was cut on the way; a finished graph does not keep cuts."
+        words += (
+            f" {facts.label} is a view that was made while recording was off: it requires grad"
+            " but has no way back to its base."
+        )
+    words += (
+        f" Either {facts.label} was not used for `{graph.loss_name}`, or the link was cut on the"
+        " way; a finished graph does not keep cuts."
+    )
     remedy = WATCH.format(x=facts.variable, loss=graph.loss_name) + "  # names the line of the cut, if there is one"
     return Diagnosis(
         "not-reached", words, [graph.loss_name, "only " + ", ".join(ends[:6])] if ends else [], remedy=remedy
@@ -244,7 +261,8 @@ def _waiting(facts: Facts, graph: Graph | None, path: list[int] | None) -> Diagn
     if graph is None:
         return Diagnosis(
             "unknown",
-            f"{facts.label} is ready for a gradient and none has arrived. Either no backward has run yet, or it ran from a loss"
+            f"{facts.label} is ready for a gradient and none has arrived. Either no backward has run"
+            " yet, or it ran from a loss"
             " that does not reach it, or the gradient was cleared. Without the loss there is no graph to look at.",
             remedy=f"gradlab.why({facts.variable}, loss)  # with the tensor you call backward() on",
         )
@@ -252,8 +270,10 @@ def _waiting(facts: Facts, graph: Graph | None, path: list[int] | None) -> Diagn
     if path and any(slot.state == FREED for node in path for slot in graph.snapshot.nodes[node].slots):
         return Diagnosis(
             "unknown",
-            f"The graph of `{graph.loss_name}` reaches {facts.label} and has been run: what it saved is freed. Yet .grad is None: it was cleared"
-            " afterwards, or the run was autograd.grad or backward(inputs=...), which leave .grad alone, or a custom Function"
+            f"The graph of `{graph.loss_name}` reaches {facts.label} and has been run: what it saved"
+            " is freed. Yet .grad is None: it was cleared"
+            " afterwards, or the run was autograd.grad or backward(inputs=...), which leave .grad"
+            " alone, or a custom Function"
             " returned None. The graph does not say which.",
             evidence,
             remedy=WATCH.format(x=facts.variable, loss=graph.loss_name),
@@ -267,7 +287,8 @@ def _waiting(facts: Facts, graph: Graph | None, path: list[int] | None) -> Diagn
     )
     return Diagnosis(
         "no-backward-yet",
-        f"The graph of `{graph.loss_name}` reaches {facts.label}, and nothing in it has been run and freed. Its .grad stays None (not 0) until"
+        f"The graph of `{graph.loss_name}` reaches {facts.label}, and nothing in it has been run and"
+        " freed. Its .grad stays None (not 0) until"
         " backward() arrives.",
         evidence,
         remedy=call,
@@ -280,14 +301,16 @@ def _inner(facts: Facts, graph: Graph | None, path: list[int] | None) -> Diagnos
         holder = "only the optimizer and the graph hold" if lost.in_optimizer else "nothing but the graph holds"
         return Diagnosis(
             "rebound",
-            f"{facts.label} is the result of {facts.node}, not a leaf. It was computed from a leaf of shape {lost.shape} that {holder}"
+            f"{facts.label} is the result of {facts.node}, not a leaf. It was computed from a leaf of"
+            f" shape {lost.shape} that {holder}"
             " any more: the gradient goes there, to a tensor you no longer have a name for.",
             _evidence(facts, graph, path) or [facts.variable, *lost.steps, "the leaf"],
             remedy=rebound_remedy(facts, lost),
         )
     return Diagnosis(
         "non-leaf",
-        f"{facts.label} is an inner result (grad_fn {facts.node}). The gradient passes through it to the leaves; its own .grad is kept only on request.",
+        f"{facts.label} is an inner result (grad_fn {facts.node}). The gradient passes through it to"
+        " the leaves; its own .grad is kept only on request.",
         _evidence(facts, graph, path),
         remedy=f"{facts.variable}.retain_grad()  # before backward()",
     )

@@ -120,7 +120,8 @@ class Ledger:
     # -- events ----------------------------------------------------------------------------------
 
     def write(self, call: str, place: Place | None, inputs: list[int], outputs: list[int], **details: Any) -> Event:
-        event = Event(self.count, call, *(place or (None, None)), None, inputs, outputs, details)
+        file, line = place or (None, None)
+        event = Event(self.count, call, file, line, None, inputs, outputs, details)
         self.count += 1
         self.forgot = self.forgot or len(self.events) == LIMIT
         self.events.append(event)
@@ -235,7 +236,7 @@ class Ledger:
     def _from_graph(self, known: Known, tensor: Any, user: FrameType | None) -> None:
         """Connect a tensor to the known ones below it in its own graph: custom Functions, unseen threads, views."""
         found: list[int] = []
-        stack, met = [tensor.grad_fn], set()
+        stack, met = [tensor.grad_fn], set[Any]()
         name = tensor.grad_fn.name()
         while stack and len(met) < 1000:
             node = stack.pop()
@@ -272,9 +273,7 @@ class Ledger:
         if between == LOOKER:
             return
         known = self.seen(tensor, user)
-        self.write(
-            call, place_of(user), [known.number], [], used=self._was_used(known, tensor), **details
-        )
+        self.write(call, place_of(user), [known.number], [], used=self._was_used(known, tensor), **details)
 
     def _was_used(self, known: Known, tensor: Any) -> bool:
         """Whether a leaf's gradient was read, or the leaf updated, since a backward last reached it."""

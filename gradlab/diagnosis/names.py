@@ -21,7 +21,9 @@ def names_seen_from(frame: FrameType | None) -> dict[int, str]:
 
 def names_in_scope(scope: dict[str, Any]) -> dict[int, str]:
     """id(tensor) -> name, for the variables of a namespace and the parameters of its modules."""
-    names = {id(value): name for name, value in reversed(scope.items()) if is_tensor(value) and not name.startswith("_")}
+    names = {
+        id(value): name for name, value in reversed(scope.items()) if is_tensor(value) and not name.startswith("_")
+    }
     for name, tensor in _parameters(scope):
         names.setdefault(id(tensor), name)
     return names

@@ -66,7 +66,7 @@ def marks(diagnosis: Diagnosis) -> list[Mark]:
 
 
 def embedded(diagnosis: Diagnosis) -> str:
-    """The drawing as HTML to go below the box; empty where there is none, or where it is too large to go along unasked."""
+    """The drawing as HTML to go below the box; empty where there is none, or one too large to come unasked."""
     if diagnosis.snapshot is None or len(diagnosis.snapshot.nodes) > LARGEST:
         return ""
     picture = drawing(diagnosis)

@@ -6,14 +6,13 @@ import linecache
 import os
 import sys
 from types import FrameType
+from typing import Any
 
 Place = tuple[str, int]
 
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _FOLLOWER = os.path.join(_HERE, "diagnosis", "watching.py")  # passes calls on: its frames say nothing of who called
-_LOOKERS = tuple(_HERE + room + os.sep for room in ("diagnosis", "graphs", "drawing", "widget")) + (
-    _HERE + "comparing.py",
-)
+_LOOKERS = tuple(_HERE + room for room in ("diagnosis/", "graphs/", "drawing/", "widget/", "comparing.py"))
 
 _STANDARD = os.path.dirname(os.path.abspath(linecache.__file__)) + os.sep
 _STATE = frozenset(
@@ -33,7 +32,7 @@ def kind_of(filename: str) -> str:
 
 
 def _classify(filename: str) -> str:
-    torch = sys.modules.get("torch")
+    torch: Any = sys.modules.get("torch")
     roots = [_HERE] if torch is None else [_HERE, os.path.dirname(os.path.abspath(torch.__file__)) + os.sep]
     if filename == _FOLLOWER:
         return LIBRARY

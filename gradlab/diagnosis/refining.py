@@ -121,8 +121,8 @@ class _Refinement:
                     cause="non-differentiable-op",
                     where=place(flat),
                     remedy=straight_through(name),
-                    explanation=f"`{name}` is flat between its steps: its derivative is 0 everywhere, and every way from"
-                    f" `{self.loss_name}` to {self.label} passes it. The gradient arrives, as zeros.",
+                    explanation=f"`{name}` is flat between its steps: its derivative is 0 everywhere, and every way"
+                    f" from `{self.loss_name}` to {self.label} passes it. The gradient arrives, as zeros.",
                 )
         return self.found
 
@@ -277,8 +277,12 @@ class _Refinement:
                 cause="function-returned-none",
                 where=record["where"],
                 explanation=f"backward of {record['function']} returned None"
-                f" for its input number {record['input']} (from 0), which is the only way to {self.label}: no gradient goes on from there.",
-                remedy=f"# in {record['function']}.backward: return the gradient of input {record['input']} instead of None",
+                f" for its input number {record['input']} (from 0), which is the only way to"
+                f" {self.label}: no gradient goes on from there.",
+                remedy=(
+                    f"# in {record['function']}.backward: return the gradient of input"
+                    f" {record['input']} instead of None"
+                ),
                 evidence=[told(ran), f"{record['function']}Backward", self.variable],
             )
         if ran.details.get("failed"):
@@ -291,7 +295,10 @@ class _Refinement:
                 f" {shown(place(ran))} raised an error before a gradient arrived at {self.label}.{blame}",
                 remedy="# make that edit out of place: y = y + 1 instead of y += 1"
                 if edit
-                else "# repair the error of that backward (watch(nan=True) names a harmful in-place edit), then run it again",
+                else (
+                    "# repair the error of that backward (watch(nan=True) names a harmful in-place"
+                    " edit), then run it again"
+                ),
             )
         frozen = self._last("requires_grad=")
         if frozen is not None and frozen.number < ran.number and not frozen.details["flag"]:
@@ -333,7 +340,8 @@ class _Refinement:
                 cause="rebound",
                 where=where,
                 explanation=f"{self.label} is the result of `{made.call}`, not the leaf: at"
-                f" {shown(where)} the name `{name}` was given to a result computed from it. The gradient goes to the old leaf"
+                f" {shown(where)} the name `{name}` was given to a result computed from it. The"
+                " gradient goes to the old leaf"
                 f" of shape {lost.shape}.",
                 remedy=_rebound(name, where),
             )
@@ -445,9 +453,10 @@ def _explain_exit(cut: Break, where: Place | None) -> tuple[str, str, str, Place
 
 
 def _builds(where: Place) -> bool:
-    """Whether a line hands tensors to a tensor constructor, which reads them like floats, and does not read them itself."""
+    """Whether a line hands tensors to a constructor that reads them like floats, and does not read them itself."""
     statement = statement_at(where)
-    calls = {_called(node) for node in ast.walk(statement) if isinstance(node, ast.Call)} if statement is not None else set()
+    nodes = [] if statement is None else list(ast.walk(statement))
+    calls = {_called(node) for node in nodes if isinstance(node, ast.Call)}
     readers = {"float", "int", "item", "tolist", "numpy", "array", "asarray", "sum", "max", "min"}
     return bool(calls & _LEGACY) and not calls & readers
 
@@ -469,7 +478,8 @@ def _explain_rebuilt(event: Event, where: Place | None, code: str) -> tuple[str,
         before = "" if call else " (made shortly before)"
         return (
             "rebuilt",
-            f"a new tensor over the same memory{before} at {shown(where)}, such as Variable(t), is a leaf without history.",
+            f"a new tensor over the same memory{before} at {shown(where)}, such as Variable(t), is a"
+            " leaf without history.",
             "# use the tensor itself instead of Variable(...)",
             where,
         )
@@ -520,7 +530,8 @@ def _explain_off(event: Event, where: Place | None) -> tuple[str, str, str, Plac
             f"with torch.no_grad():\n    {name} -= step  # in place: the same leaf, still requiring grad",
             where,
         )
-    return "no-grad-mode", words, "# run this with recording on: without the no_grad around it (or inside torch.enable_grad())", where
+    remedy = "# run this with recording on: without the no_grad around it (or inside torch.enable_grad())"
+    return "no-grad-mode", words, remedy, where
 
 
 _SOFT = {

@@ -15,18 +15,21 @@ GOOD, BAD, CALM = "good", "bad", "calm"
 _TONES = {"has-grad": GOOD, "no-backward-yet": CALM, "unknown": CALM, "not-required": CALM, "non-leaf": CALM}
 
 STYLE = """<style>
-.gradlab-why{border:1px solid rgba(128,128,128,.35);border-left:4px solid var(--gw);border-radius:6px;padding:.55em .95em .65em;
-margin:.3em 0;max-width:62em;line-height:1.5;font-family:var(--jp-content-font-family,system-ui,sans-serif);
+.gradlab-why{border:1px solid rgba(128,128,128,.35);border-left:4px solid var(--gw);border-radius:6px;
+padding:.55em .95em .65em;margin:.3em 0;max-width:62em;line-height:1.5;
+font-family:var(--jp-content-font-family,system-ui,sans-serif);
 font-size:var(--jp-content-font-size1,14px);color:var(--jp-content-font-color1,inherit)}
-.gradlab-why p{margin:.4em 0}.gradlab-why .gw-cause{display:inline-block;background:var(--gw);color:#fff;border-radius:4px;
-padding:.02em .55em;font-weight:600;margin-right:.6em;white-space:nowrap}.gradlab-why .gw-head{font-weight:600}
+.gradlab-why p{margin:.4em 0}.gradlab-why .gw-cause{display:inline-block;background:var(--gw);color:#fff;
+border-radius:4px;padding:.02em .55em;font-weight:600;margin-right:.6em;white-space:nowrap}
+.gradlab-why .gw-head{font-weight:600}
 .gradlab-why code,.gradlab-why pre{background:rgba(128,128,128,.16);border-radius:3px;color:inherit;font-size:.93em}
-.gradlab-why code{padding:.05em .3em}.gradlab-why pre{margin:.3em 0;padding:.4em .6em;white-space:pre-wrap;overflow-wrap:anywhere}
+.gradlab-why code{padding:.05em .3em}.gradlab-why pre{margin:.3em 0;padding:.4em .6em;
+white-space:pre-wrap;overflow-wrap:anywhere}
 .gradlab-why dl{display:grid;grid-template-columns:max-content minmax(0,1fr);gap:.25em .9em;margin:.5em 0 0}
 .gradlab-why dt{opacity:.75}.gradlab-why dd{margin:0;min-width:0;overflow-wrap:anywhere}
 .gradlab-why table{border-collapse:collapse;font-size:.95em;margin:.4em 0;table-layout:auto}
-.gradlab-why td,.gradlab-why th{border:1px solid rgba(128,128,128,.35);padding:.25em .7em;text-align:left;vertical-align:top;
-background:none;white-space:normal}
+.gradlab-why td,.gradlab-why th{border:1px solid rgba(128,128,128,.35);padding:.25em .7em;text-align:left;
+vertical-align:top;background:none;white-space:normal}
 .gradlab-why svg{max-width:100%;height:auto}
 </style>"""
 _ACCENTS = {GOOD: "#1a7f4b", BAD: "#a8324a", CALM: "#5f6b7a"}
@@ -115,7 +118,7 @@ class Diagnosis:
 class Diagnoses(list[Diagnosis]):
     """Several answers, one a parameter, shown as a table.
 
-    `lacking` are names of leaves that the loss trains and the optimizer does not hold (only for `why(optimizer, loss)`).
+    `lacking` are names of leaves that the loss trains and the optimizer does not hold (for `why(optimizer, loss)`).
     """
 
     def __init__(self, items: Iterable[Diagnosis] = (), subject: str = "", lacking: Iterable[str] = ()):
@@ -160,7 +163,7 @@ class Diagnoses(list[Diagnosis]):
     def html(self) -> str:
         """The table as HTML."""
         rows = "".join(
-            f"<tr><td><code>{html.escape(each.name or 'tensor')}</code></td><td>{html.escape(str(tuple(each.shape)))}</td>"
+            f"<tr><td><code>{html.escape(each.name or 'tensor')}</code></td><td>{tuple(each.shape)}</td>"
             f'<td><span class="gw-cause" style="--gw:{_ACCENTS[each.tone]}">{each.cause}</span></td>'
             f"<td>{inline(each.explanation)}</td>"
             f"<td>{html.escape(shown(each.where)) if each.where else ''}"

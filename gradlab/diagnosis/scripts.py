@@ -22,7 +22,8 @@ from gradlab.diagnosis.report import Diagnoses, Diagnosis
 from gradlab.diagnosis.watching import watch
 from gradlab.graphs.engines import is_tensor
 
-_OURS = ("diagnosis/scripts.py", "diagnosis/watching.py", "torch/overrides.py", "<frozen runpy>")  # not the script's affair
+# Frames that are not the script's affair.
+_OURS = ("diagnosis/scripts.py", "diagnosis/watching.py", "torch/overrides.py", "<frozen runpy>")
 
 
 class Keepsake:
@@ -67,7 +68,7 @@ class ScriptReport:
 
     @property
     def lacking(self) -> list[Diagnosis]:
-        """The parameters without a usable gradient. One whose gradient was used and cleared afterwards is none of them."""
+        """The parameters without a usable gradient; one that was used and cleared afterwards is none of them."""
         return self.parameters.without_grad
 
     @property
@@ -99,7 +100,9 @@ def diagnose_script(script: Path, arguments: list[str], nan: bool = False) -> Sc
     return report
 
 
-def _diagnose(report: ScriptReport, keepsake: Keepsake, scope: dict[str, Any], followers: dict[str, Any], engine: str) -> None:
+def _diagnose(
+    report: ScriptReport, keepsake: Keepsake, scope: dict[str, Any], followers: dict[str, Any], engine: str
+) -> None:
     from gradlab.diagnosis.places import shown
 
     loss, where = keepsake.loss, keepsake.where

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import sys
@@ -99,7 +100,7 @@ class Follower:
     # -- backward --------------------------------------------------------------------------------
 
     def before_backward(self, kind: str, roots: Any, inputs: Any, frame: FrameType, keeps: bool = False) -> Any:
-        """Write down who will be reached, and watch custom Functions while it runs. Returns what after_backward takes."""
+        """Write down who will be reached and follow custom Functions; the result is for after_backward."""
         if self.busy:
             return None
         self.busy = True
@@ -132,48 +133,54 @@ class _Run:
     """One backward: the walk before it, hooks on custom Functions (all nodes under nan=True) while it lasts."""
 
     def __init__(self, ledger: Ledger, kind: str, roots: list, inputs: list | None, frame: FrameType, keeps: bool):
-        self.ledger, self.handles, self.none, self.custom, self.keeps = ledger, [], [], [], keeps
-        user, between = user_frame(frame)
-        self.event = None
-        if between == LOOKER:
-            return
-        reached, self.sequences = [], []
+        self.ledger, self.keeps = ledger, keeps
+        self.handles: list[Any] = []
+        self.sequences: list[int] = []
+        self.none: list[dict[str, Any]] = []
+        self.custom: list[tuple[int, str]] = []
+        self.event: Any = None
+        self.user, between = user_frame(frame)
+        if between != LOOKER:
+            numbers = [ledger.seen(root, self.user).number for root in roots]
+            only = None if inputs is None else [ledger.seen(tensor, self.user).number for tensor in inputs]
+            reached = self._walk(roots)
+            self.event = ledger.write(
+                "backward", place_of(self.user), numbers, [],
+                kind=kind, reached=reached, only=only, none=self.none, custom=self.custom,
+            )  # fmt: skip
+
+    def _walk(self, roots: list[Any]) -> list[int]:
+        """Visit every node once; returns the numbers of the leaves that are reached."""
+        reached = [self._leaf(root) for root in roots if root.grad_fn is None and root.requires_grad]
         stack = [root.grad_fn for root in roots if root.grad_fn is not None]
         met = set(stack)
-        for root in roots:
-            known = ledger.seen(root, user)
-            if root.grad_fn is None and root.requires_grad:
-                reached.append(known.number)
         while stack:
             node = stack.pop()
             leaf = getattr(node, "variable", None)
             if leaf is not None:
-                known = ledger.seen(leaf, user)
-                known.version, known.grad_read = leaf._version, -1
-                reached.append(known.number)
+                reached.append(self._leaf(leaf))
                 continue
-            self.sequences.append(ledger.probe.sequence(node))
-            if isinstance(ledger, Hunter):
-                self.handles.append(node.register_hook(ledger.backward_check(node.name(), self.sequences[-1])))
-            forward = getattr(node, "_forward_cls", None)
-            if forward is not None:
-                self.custom.append((self.sequences[-1], forward.__name__))
-                self.handles.append(node.register_hook(self._none_check(forward, self.sequences[-1], node)))
+            self._visit(node)
             for target, _ in node.next_functions:
                 if target is not None and target not in met:
                     met.add(target)
                     stack.append(target)
-        self.event = ledger.write(
-            "backward",
-            place_of(user),
-            [ledger.seen(root, user).number for root in roots],
-            [],
-            kind=kind,
-            reached=reached,
-            only=None if inputs is None else [ledger.seen(tensor, user).number for tensor in inputs],
-            none=self.none,
-            custom=self.custom,
-        )
+        return reached
+
+    def _leaf(self, leaf: Any) -> int:
+        known = self.ledger.seen(leaf, self.user)
+        known.version, known.grad_read = leaf._version, -1
+        return known.number
+
+    def _visit(self, node: Any) -> None:
+        sequence = self.ledger.probe.sequence(node)
+        self.sequences.append(sequence)
+        if isinstance(self.ledger, Hunter):
+            self.handles.append(node.register_hook(self.ledger.backward_check(node.name(), sequence)))
+        forward = getattr(node, "_forward_cls", None)
+        if forward is not None:
+            self.custom.append((sequence, forward.__name__))
+            self.handles.append(node.register_hook(self._none_check(forward, sequence, node)))
 
     def _none_check(self, forward: type, sequence: int, node: Any) -> Any:
         wanted = [target is not None for target, _ in node.next_functions]
@@ -193,6 +200,7 @@ class _Run:
         return check
 
     def finish(self, failed: bool) -> None:
+        self.user = None
         for handle in self.handles:
             handle.remove()
         if self.event is not None:
@@ -315,10 +323,8 @@ def _signature(func: Any) -> inspect.Signature:
 
 def _torch_backward(follower: Follower, name: str, func: Any, args: tuple, kwargs: dict, frame: FrameType) -> Any:
     bound: dict[str, Any] = {}
-    try:
+    with contextlib.suppress(TypeError, ValueError):  # the call itself will say what is wrong
         bound = _signature(func).bind(*args, **kwargs).arguments
-    except (TypeError, ValueError):
-        pass
     roots = bound.get("self", bound.get("tensors", bound.get("outputs", args[:1])))
     keeps = bool(bound.get("retain_graph")) or bool(bound.get("create_graph"))
     kind = "grad" if name == "autograd.grad" else "backward"
@@ -354,17 +360,17 @@ def _gradlab_watcher(follower: Follower, outer: Any) -> Any:
 class watch:
     """Follow every call that touches a tensor, and say where a gradient was lost.
 
-    `with gradlab.watch() as w:` around the forward and the backward; then `w.why(x, loss)` answers with file and line (in
-    a notebook: cell and line). torch and gradlab tensors are followed. Nothing is kept alive: tensors are known by weak
-    reference, and the newest 50,000 calls are remembered.
+    `with gradlab.watch() as w:` around the forward and the backward; then `w.why(x, loss)` answers with file and line
+    (in a notebook: cell and line). torch and gradlab tensors are followed. Nothing is kept alive: tensors are
+    known by weak reference, and the newest 50,000 calls are remembered.
 
     With `nan=True` it also says where a NaN or an infinity was born (forward value or backward node) and which in-place
     edit will break a later backward; see `w.findings`. That reads every result and costs accordingly.
 
     What it cannot see: other threads; `Variable(x)`, `nn.Parameter(x)` and `torch.Tensor([...])` themselves (they are
     recognised by shared memory, or by the names in the source); `Function.apply` (its result is connected through the
-    graph); what a custom backward, a hook or a checkpoint's second forward computes; the switch of `inference_mode` (its
-    results are recognised); compiled or scripted code.
+    graph); what a custom backward, a hook or a checkpoint's second forward computes; the switch of `inference_mode`
+    (its results are recognised); compiled or scripted code.
 
     A watch is entered once, and left in the thread that entered it; watches may be nested.
 

@@ -1,6 +1,6 @@
 """What watching costs: one torch training step of an MLP (784-128-64-10, 64 rows), with and without `gradlab.watch()`.
 
-    python tests/benchmarks/watch.py            # time, plain and with nan=True, and memory after 20,000 steps' worth of calls
+    python tests/benchmarks/watch.py            # time, plain and with nan=True, and memory over 20,000 steps
     python tests/benchmarks/watch.py --quick    # fails (exit status 1) above 3x
 
 CPU time of a step, median over interleaved rounds.
@@ -26,7 +26,13 @@ LIMIT = 3.0
 def make_step():
     """The training step that is measured."""
     torch.manual_seed(0)
-    layers = [torch.nn.Linear(784, 128), torch.nn.ReLU(), torch.nn.Linear(128, 64), torch.nn.ReLU(), torch.nn.Linear(64, 10)]
+    layers = [
+        torch.nn.Linear(784, 128),
+        torch.nn.ReLU(),
+        torch.nn.Linear(128, 64),
+        torch.nn.ReLU(),
+        torch.nn.Linear(64, 10),
+    ]
     net = torch.nn.Sequential(*layers)
     optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
     x, y = torch.randn(64, 784), torch.randint(0, 10, (64,))

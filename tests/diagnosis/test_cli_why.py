@@ -52,9 +52,8 @@ def step(*lines):
 
 
 def test_status_0_when_all_have_gradients(why):
-    source = step(
-        "opt.zero_grad()", "loss = net(torch.ones(4, 2)).pow(2).mean()", "loss.backward()", "opt.step()", "opt.zero_grad()"
-    )
+    forward = "loss = net(torch.ones(4, 2)).pow(2).mean()"
+    source = step("opt.zero_grad()", forward, "loss.backward()", "opt.step()", "opt.zero_grad()")
     done = why(source)
     assert (done.returncode, done.stderr) == (0, "")
     assert "all 4 parameters have gradients" in done.stdout
@@ -62,9 +61,8 @@ def test_status_0_when_all_have_gradients(why):
 
 
 def test_status_1_names_parameter_cause_and_line(why):
-    source = step(
-        "opt.zero_grad()", "h = net[0](torch.ones(4, 2))", "h = h.detach()", "loss = net[2](h).pow(2).mean()", "loss.backward()"
-    )
+    forward = ("h = net[0](torch.ones(4, 2))", "h = h.detach()", "loss = net[2](h).pow(2).mean()")
+    source = step("opt.zero_grad()", *forward, "loss.backward()")
     done = why(source)
     assert done.returncode == 1
     assert "2 of 4 parameters" in done.stdout

@@ -28,7 +28,8 @@ def here(offset=0):
 def test_the_log_has_file_line_and_code(T):
     x = T.tensor([1.0, 2.0], requires_grad=True)
     with watch() as w:
-        y = x * 2; line = here()  # fmt: skip
+        y = x * 2
+        line = here(-1)
         y.detach()
     assert isinstance(w.log, Log)
     mul = next(event for event in w.log.events if event.call == "mul")
@@ -161,7 +162,8 @@ def test_a_module_under_watch_names_lines_of_the_users_code():
 
         def forward(self, x):
             h = torch.relu(self.first(x))
-            h = h.detach(); self.line = here()  # fmt: skip
+            h = h.detach()
+            self.line = here(-1)
             return self.second(h)
 
     net = Net()
@@ -208,7 +210,8 @@ def test_an_edit_of_what_backward_needs_is_told_before_the_backward(T):
     with watch(nan=True) as w:
         y = x.exp()
         loss = y.sum()
-        y += 1; line = here()  # fmt: skip
+        y += 1
+        line = here(-1)
         assert kinds(w) == [("edit", line)]
     assert "ExpBackward0" in w.findings[0].text and "will raise" in w.findings[0].text
     with pytest.raises(RuntimeError):
@@ -231,7 +234,8 @@ def test_an_edit_through_data_is_silent_and_told(T):
     p = T.tensor(2.0, requires_grad=True)
     with watch(nan=True) as w:
         y = p * p
-        p.data.mul_(10); line = here()  # fmt: skip
+        p.data.mul_(10)
+        line = here(-1)
     assert kinds(w) == [("silent-edit", line)]
     y.backward()
     assert p.grad.item() == 40.0  # 4 is right
@@ -244,7 +248,8 @@ def test_an_optimizer_step_between_two_backwards_is_told():
         h = torch.ones(1, 1, requires_grad=True) @ w_
         loss = h.sum()
         loss.backward(retain_graph=True)
-        optimizer.step(); line = here()  # fmt: skip
+        optimizer.step()
+        line = here(-1)
     assert kinds(w) == [("edit", line)]
 
 
@@ -262,7 +267,8 @@ def test_a_training_loop_has_no_findings():
 def test_births_of_nan_are_told_once_and_not_for_what_follows(T):
     x = T.tensor([-1.0, 4.0], requires_grad=True)
     with watch(nan=True) as w:
-        y = T.sqrt(x); line = here()  # fmt: skip
+        y = T.sqrt(x)
+        line = here(-1)
         z = y * 2
         z + 1
     assert kinds(w) == [("nan", line)]
@@ -271,7 +277,8 @@ def test_births_of_nan_are_told_once_and_not_for_what_follows(T):
 def test_a_nan_of_the_backward_names_the_forward_line(T):
     x = T.tensor([0.0, 1.0], requires_grad=True)
     with watch(nan=True) as w:
-        root = T.sqrt(x); line = here()  # fmt: skip
+        root = T.sqrt(x)
+        line = here(-1)
         loss = T.where(x > 0, root, T.zeros(2)).sum()
         loss.backward()
     assert kinds(w) == [("backward-nan", line)]
