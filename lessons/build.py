@@ -4,8 +4,8 @@
     python lessons/build.py --check    exit 1 when a notebook is not what its source builds
 
 A source is Markdown. A fence marked `python` is a code cell, text between code cells is a text cell, and a `## heading`
-starts a new one. The line `<!-- exercise 06-3 -->` becomes three cells: the question, the stub and its check, taken from
-gradlab/exercises/lesson_06.py. Cell ids come from headings and exercise ids, so they stay the same from build to build.
+starts a new one. The line `<!-- exercise 06-3 -->` becomes three cells: the question, the stub and its check, taken
+from gradlab/exercises/lesson_06.py. Cell ids come from headings and exercise ids, so they are stable.
 A translation is a second folder with the same code fences and markers; only its text differs.
 """
 

@@ -9,20 +9,25 @@ from dataclasses import dataclass, field
 from typing import Any
 
 STYLE = """<style>
-.gradlab-card{border:1px solid rgba(128,128,128,.35);border-left:4px solid var(--gl);border-radius:6px;padding:.55em .95em .65em;
-margin:.3em 0;max-width:58em;line-height:1.5;font-family:var(--jp-content-font-family,system-ui,sans-serif);
+.gradlab-card{border:1px solid rgba(128,128,128,.35);border-left:4px solid var(--gl);border-radius:6px;
+padding:.55em .95em .65em;margin:.3em 0;max-width:58em;line-height:1.5;
+font-family:var(--jp-content-font-family,system-ui,sans-serif);
 font-size:var(--jp-content-font-size1,14px);color:var(--jp-content-font-color1,inherit)}
-.gradlab-card p{margin:.35em 0}.gradlab-card pre{margin:.35em 0;white-space:pre-wrap;word-break:normal;overflow-wrap:break-word;background:none;
-color:inherit;font-size:.93em}
+.gradlab-card p{margin:.35em 0}
+.gradlab-card pre{margin:.35em 0;white-space:pre-wrap;word-break:normal;overflow-wrap:break-word;
+background:none;color:inherit;font-size:.93em}
 .gradlab-card code{background:rgba(128,128,128,.16);padding:.05em .3em;border-radius:3px;color:inherit;font-size:.93em}
 .gradlab-card pre code{background:none;padding:0}
-.gradlab-card .gl-word{display:inline-block;background:var(--gl);color:#fff;border-radius:4px;padding:.02em .55em;font-weight:600;
-margin-right:.6em}
-.gradlab-card .gl-title{font-weight:600}.gradlab-card summary{cursor:pointer;margin-top:.35em}
-.gradlab-card .gl-sides{display:flex;gap:1.6em;flex-wrap:wrap;margin-top:.3em}.gradlab-card .gl-sides>div{flex:1 1 15em;min-width:0}
+.gradlab-card .gl-word{display:inline-block;background:var(--gl);color:#fff;border-radius:4px;padding:.02em .55em;
+font-weight:600;margin-right:.6em}
+.gradlab-card .gl-title{font-weight:600}
+.gradlab-card summary{cursor:pointer;margin-top:.35em}
+.gradlab-card .gl-sides{display:flex;gap:1.6em;flex-wrap:wrap;margin-top:.3em}
+.gradlab-card .gl-sides>div{flex:1 1 15em;min-width:0}
 .gradlab-card .gl-label{opacity:.75;font-size:.9em}
 .gradlab-card table{border-collapse:collapse;margin:.5em 0;font-size:.95em}
-.gradlab-card td,.gradlab-card th{border:1px solid rgba(128,128,128,.35);padding:.2em .7em;text-align:left;background:none}
+.gradlab-card td,.gradlab-card th{border:1px solid rgba(128,128,128,.35);padding:.2em .7em;
+text-align:left;background:none}
 .gradlab-card ol{margin:.3em 0 .3em 1.6em;padding:0}
 .gradlab-card svg{max-width:100%;height:auto}
 </style>"""

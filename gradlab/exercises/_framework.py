@@ -86,7 +86,7 @@ class Exercise:
     wrong: ClassVar[tuple[Wrong, ...]]
     misconceptions: ClassVar[dict[str, str]]
     forbids: ClassVar[tuple[str, ...]] = ()
-    seconds: ClassVar[float] = 10.0
+    seconds: ClassVar[float] = 20.0
 
     def __init_subclass__(cls, abstract: bool = False) -> None:
         if abstract:

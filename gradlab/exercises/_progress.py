@@ -63,7 +63,8 @@ def keep_solved(id: str) -> None:
 def progress() -> None:
     """Show what has been predicted and solved so far, lesson by lesson, with the file to download.
 
-    The file `gradlab-progress.json` lies next to the notebooks. To go on elsewhere, download it there and upload it here.
+    The file `gradlab-progress.json` lies next to the notebooks. To go on elsewhere, download it and
+    upload it next to the notebooks there.
     """
     state = read()
     rows, lines = [], []

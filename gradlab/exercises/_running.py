@@ -1,4 +1,4 @@
-"""Running an answer: find it, look at its kind, probe it within a time limit, judge it. Nothing here raises on a bad answer."""
+"""Running an answer: find it, look at its kind, probe it within a time limit, judge it. A bad answer never raises."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def describe_error(error: BaseException) -> str:
 def judge_answer(
     exercise: type[Exercise], namespace: dict[str, Any], source: str | None = None, seed: int | None = None
 ) -> tuple[Verdict, str]:
-    """Judge the answer that `namespace` holds: the verdict, and HTML that shows what the answer did ("" for nothing)."""
+    """Judge the answer that `namespace` holds: the verdict, and HTML that shows what the answer did ("" for none)."""
     unready = _unready(exercise, namespace, source)
     if unready is not None and not _can_be_drawn(exercise, namespace, source):
         return unready, ""
@@ -182,13 +182,19 @@ def judge_answer(
     return unready or verdict, picture
 
 
+def _too_long(exercise: type[Exercise]) -> Verdict:
+    after = f"{exercise.seconds:g} seconds"
+    return Verdict(
+        "error", None, f"Your answer was still running after {after}, so it was stopped. Does a loop never end?"
+    )
+
+
 def _probe_and_judge(exercise: type[Exercise], answer: dict[str, Any], inputs: dict[str, Any]) -> tuple[Verdict, str]:
     try:
         with time_limit(exercise.seconds):
             seen = exercise.probe(answer, copy.deepcopy(inputs))
     except TimeUpError:
-        words = f"Your answer was still running after {exercise.seconds:g} seconds, so it was stopped. Does a loop never end?"
-        return Verdict("error", None, words), ""
+        return _too_long(exercise), ""
     except ModuleNotFoundError as error:
         return Verdict(
             "error", None, f"This check needs {error.name}, which is not installed: `pip install {error.name}`."
@@ -220,8 +226,7 @@ def run_source(exercise: type[Exercise], source: str) -> tuple[dict[str, Any], V
         with time_limit(exercise.seconds):
             exec(compile(source, ANSWER_FILE, "exec"), namespace)
     except TimeUpError:
-        words = f"Your answer was still running after {exercise.seconds:g} seconds, so it was stopped. Does a loop never end?"
-        return namespace, Verdict("error", None, words)
+        return namespace, _too_long(exercise)
     except SyntaxError as error:
         return namespace, Verdict("error", None, f"This is not Python yet: {error.msg}, line {error.lineno}.")
     except (Exception, SystemExit) as error:

@@ -49,7 +49,8 @@ def _show_question(prediction: Prediction, unknown: Any) -> None:
     items = "".join(f"<li><code>{html.escape(choice)}</code></li>" for choice in choices)
     how = f'Write your guess into the cell, by its number or its text: `predict("{prediction.id}", 1)`'
     note = f"`{unknown}` is none of the choices. " if unknown is not None else ""
-    body = f"<p>{inline(prediction.question)}</p><ol>{items}</ol><p class='gl-label'>{inline(note + how)}, then run it again.</p>"
+    advice = f"<p class='gl-label'>{inline(note + how)}, then run it again.</p>"
+    body = f"<p>{inline(prediction.question)}</p><ol>{items}</ol>{advice}"
     lines = [
         f"Predict {prediction.id}: {prediction.question}",
         *(f"  {i}. {c}" for i, c in enumerate(choices, 1)),

@@ -1,4 +1,3 @@
-# ruff: noqa: E501  (messages are prose)
 """Lesson 00, coming from an old tutorial: what Variable was, and what to write today."""
 
 from __future__ import annotations
@@ -55,22 +54,33 @@ class Port(Exercise):
         "Only floating point tensors can require a gradient. And whatever comes *after* `requires_grad` is an operation, whose result is no leaf.",
         "```python\n    return torch.from_numpy(array).to(device=device, dtype=____).____()\n```",
     )
-    stub = '''
+    stub = """
         def port(array, device):
             "A leaf on device that requires a gradient, with the array's numbers."
             x = torch.from_numpy(array).to(device)
             return torch.autograd.Variable(x, requires_grad=True)
-    '''
+    """
     solution = "def port(array, device):\n    return torch.from_numpy(array).to(device=device, dtype=torch.float32).requires_grad_()"
     also_right = (
         "def port(array, device):\n    return torch.tensor(array, dtype=torch.float64, device=device, requires_grad=True)",
         "def port(array, device):\n    x = torch.from_numpy(array.astype(np.float32)).to(device)\n    return torch.autograd.Variable(x, requires_grad=True)",
     )
     wrong = (
-        Wrong("def port(array, device):\n    return torch.from_numpy(array).requires_grad_().to(device)", "any-tensor-can-have-a-grad"),
-        Wrong("def port(array, device):\n    return torch.from_numpy(array).float().requires_grad_().to(device)", "gradient-goes-elsewhere"),
-        Wrong("def port(array, device):\n    return torch.autograd.Variable(torch.from_numpy(array).float().to(device))", "a-variable-tracks-by-itself"),
-        Wrong("def port(array, device):\n    return torch.from_numpy(array).float().requires_grad_()", "device-forgotten"),
+        Wrong(
+            "def port(array, device):\n    return torch.from_numpy(array).requires_grad_().to(device)",
+            "any-tensor-can-have-a-grad",
+        ),
+        Wrong(
+            "def port(array, device):\n    return torch.from_numpy(array).float().requires_grad_().to(device)",
+            "gradient-goes-elsewhere",
+        ),
+        Wrong(
+            "def port(array, device):\n    return torch.autograd.Variable(torch.from_numpy(array).float().to(device))",
+            "a-variable-tracks-by-itself",
+        ),
+        Wrong(
+            "def port(array, device):\n    return torch.from_numpy(array).float().requires_grad_()", "device-forgotten"
+        ),
     )
     misconceptions = {
         "any-tensor-can-have-a-grad": "A gradient answers *what if this number were a little larger?* Truth values and integers cannot be a little larger: torch refuses. Convert to a floating point dtype first.",
@@ -99,14 +109,26 @@ class Port(Exercise):
                 if not hasattr(t, "requires_grad"):
                     return {"refused": False, "results": [], "type": type(t).__name__}
                 values = t.detach().double().numpy().copy() if t.device.type == "cpu" else None
-                found.append({"of": name, "asked": device, "device": t.device.type, "leaf": bool(t.is_leaf), "requires": bool(t.requires_grad), "values": values})
+                found.append(
+                    {
+                        "of": name,
+                        "asked": device,
+                        "device": t.device.type,
+                        "leaf": bool(t.is_leaf),
+                        "requires": bool(t.requires_grad),
+                        "values": values,
+                    }
+                )
         return {"refused": False, "results": found}
 
     @staticmethod
     def judge(inputs: dict[str, Any], seen: Any) -> Verdict:
         """A leaf, on the device, with the numbers."""
         if seen["refused"]:
-            return Port.fits("any-tensor-can-have-a-grad", "torch said: `only Tensors of floating point and complex dtype can require gradients`.")
+            return Port.fits(
+                "any-tensor-can-have-a-grad",
+                "torch said: `only Tensors of floating point and complex dtype can require gradients`.",
+            )
         if not seen["results"]:
             return Port.not_right(f"`port` should return a tensor; it returned {seen['type']}.")
         for r in seen["results"]:
@@ -116,7 +138,9 @@ class Port(Exercise):
                 return Port.fits("device-forgotten", f'Asked for "{r["asked"]}", got "{r["device"]}".')
             if not r["leaf"]:
                 return Port.fits("gradient-goes-elsewhere")
-            if r["values"] is not None and not (r["values"].shape == inputs[r["of"]].shape and np.allclose(r["values"], inputs[r["of"]])):
+            if r["values"] is not None and not (
+                r["values"].shape == inputs[r["of"]].shape and np.allclose(r["values"], inputs[r["of"]])
+            ):
                 return Port.not_right("The numbers are not those of the array.")
         return Port.right("Right: convert and move first, ask for the gradient last.")
 
@@ -150,12 +174,24 @@ class OldLines(Exercise):
         "    y.backward(retain_variables=True)\n    y.backward()",
     )
     solution = _old_lines()
-    also_right = (_old_lines("    return model(x).detach()", "    return float(loss)", "    return torch.autograd.Variable(t.to(dtype), requires_grad=True)", "    (y + y).backward()"),)
+    also_right = (
+        _old_lines(
+            "    return model(x).detach()",
+            "    return float(loss)",
+            "    return torch.autograd.Variable(t.to(dtype), requires_grad=True)",
+            "    (y + y).backward()",
+        ),
+    )
     wrong = (
-        Wrong(_old_lines(evaluate="    return model(torch.autograd.Variable(x, volatile=True))"), "volatile-does-nothing"),
+        Wrong(
+            _old_lines(evaluate="    return model(torch.autograd.Variable(x, volatile=True))"), "volatile-does-nothing"
+        ),
         Wrong(_old_lines(evaluate="    model.eval()\n    return model(x)"), "volatile-does-nothing"),
         Wrong(_old_lines(read="    return loss.data"), "data-is-a-tensor"),
-        Wrong(_old_lines(move="    return torch.autograd.Variable(t, requires_grad=True).to(dtype)"), "gradient-goes-elsewhere"),
+        Wrong(
+            _old_lines(move="    return torch.autograd.Variable(t, requires_grad=True).to(dtype)"),
+            "gradient-goes-elsewhere",
+        ),
         Wrong(_old_lines(twice="    y.backward()\n    y.backward()"), "second-needs-a-promise"),
         Wrong(_old_lines(twice="    y.backward(retain_variables=True)\n    y.backward()"), "old-word-kept"),
     )
@@ -214,9 +250,14 @@ class OldLines(Exercise):
         for name, found in seen.items():
             if "raised" in found:
                 if "second time" in found["text"]:
-                    return OldLines.fits("second-needs-a-promise", "Your `twice` raised `Trying to backward through the graph a second time`.")
+                    return OldLines.fits(
+                        "second-needs-a-promise",
+                        "Your `twice` raised `Trying to backward through the graph a second time`.",
+                    )
                 words = f"`{name}` raised `{found['raised']}: {found['text']}`."
-                old = found["raised"] in ("TypeError", "IndexError") and ("retain_variables" in found["text"] or "0-dim" in found["text"])
+                old = found["raised"] in ("TypeError", "IndexError") and (
+                    "retain_variables" in found["text"] or "0-dim" in found["text"]
+                )
                 return OldLines.fits("old-word-kept", words) if old else OldLines.not_right(words)
         if seen["evaluate"]["requires"]:
             return OldLines.fits("volatile-does-nothing")
@@ -290,5 +331,12 @@ class WhatVariableIs(TableExercise):
         """Each line has its own misunderstanding."""
         if not isinstance(given, bool):
             return None
-        words = ("variable-is-a-type", "variable-does-nothing", "variable-copies", "variable-requires-grad", "variable-keeps-history", "variable-keeps-history")
+        words = (
+            "variable-is-a-type",
+            "variable-does-nothing",
+            "variable-copies",
+            "variable-requires-grad",
+            "variable-keeps-history",
+            "variable-keeps-history",
+        )
         return words[list(_VARIABLE).index(key)]

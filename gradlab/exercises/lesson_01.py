@@ -1,4 +1,3 @@
-# ruff: noqa: E501  (messages are prose)
 """Lesson 01, three attributes: .grad, .data and .grad_fn before and after backward."""
 
 from __future__ import annotations
@@ -288,7 +287,7 @@ class SameMemory(Exercise):
             return SameMemory.fits("first-address-only", example)
         if set(wrong) & {"x, x.clone()", "x, x + 0", "ones, other ones"}:
             return SameMemory.fits(
-                "equal-is-not-shared", f"For `{[w for w in wrong if truth[w] is False][0]}` your answer is True."
+                "equal-is-not-shared", f"For `{next(w for w in wrong if truth[w] is False)}` your answer is True."
             )
         if "x, x.data" in wrong:
             return SameMemory.fits("object-is-memory", example)

@@ -1,4 +1,3 @@
-# ruff: noqa: E501  (messages are prose)
 """Lesson 02, leaves and the recorded graph: who remembers what, who is a leaf."""
 
 from __future__ import annotations
@@ -94,7 +93,10 @@ class Classify(TableExercise):
         w = torch.ones(3, requires_grad=True)
         with torch.no_grad():
             n = w * 2
-        return {key: bool(eval(expression, {"torch": torch, "w": w, "n": n}).is_leaf) for key, expression in _TENSORS.items()}
+        return {
+            key: bool(eval(expression, {"torch": torch, "w": w, "n": n}).is_leaf)
+            for key, expression in _TENSORS.items()
+        }
 
     @classmethod
     def word(cls, key: str, given: Any, true: Any) -> str | None:
@@ -142,11 +144,11 @@ class Leaves(Exercise):
         "Keep a list of nodes still to visit and a set of those already seen: two ways may lead to the same node. And think of a y without a grad_fn.",
         "```python\n    found, seen, todo = [], set(), [y.grad_fn]\n    while todo:\n        node = todo.pop()\n        if node is None or ____:\n            continue\n```",
     )
-    stub = '''
+    stub = """
         def leaves(y):
             "The leaf tensors whose .grad a backward from y would fill. Each once."
             ...
-    '''
+    """
     solution = _WALK
     also_right = (
         """
@@ -163,9 +165,18 @@ class Leaves(Exercise):
     )
     wrong = (
         Wrong(_WALK.replace("found.append(node.variable)", "found.append(node)"), "node-instead-of-tensor"),
-        Wrong("def leaves(y):\n    if y.grad_fn is None:\n        return [y] if y.requires_grad else []\n    return list({n.variable for n, _ in y.grad_fn.next_functions if hasattr(n, 'variable')})", "only-one-level"),
-        Wrong("def leaves(y):\n    if y.grad_fn is None:\n        return [y] if y.requires_grad else []\n    def go(n):\n        if n is None:\n            return []\n        if hasattr(n, 'variable'):\n            return [n.variable]\n        return [v for m, _ in n.next_functions for v in go(m)]\n    return go(y.grad_fn)", "shared-visited-twice"),
-        Wrong(_WALK.replace("    if y.grad_fn is None:\n        return [y] if y.requires_grad else []\n", ""), "forgot-y-may-be-a-leaf"),
+        Wrong(
+            "def leaves(y):\n    if y.grad_fn is None:\n        return [y] if y.requires_grad else []\n    return list({n.variable for n, _ in y.grad_fn.next_functions if hasattr(n, 'variable')})",
+            "only-one-level",
+        ),
+        Wrong(
+            "def leaves(y):\n    if y.grad_fn is None:\n        return [y] if y.requires_grad else []\n    def go(n):\n        if n is None:\n            return []\n        if hasattr(n, 'variable'):\n            return [n.variable]\n        return [v for m, _ in n.next_functions for v in go(m)]\n    return go(y.grad_fn)",
+            "shared-visited-twice",
+        ),
+        Wrong(
+            _WALK.replace("    if y.grad_fn is None:\n        return [y] if y.requires_grad else []\n", ""),
+            "forgot-y-may-be-a-leaf",
+        ),
     )
     misconceptions = {
         "node-instead-of-tensor": "You returned AccumulateGrad *nodes*. The tensor that such a node fills is its `.variable`.",
@@ -184,7 +195,14 @@ class Leaves(Exercise):
         d = a * b
         for _ in range(3):
             d = d + d
-        programs = {"a * b": a * b, "(a * b).exp() * c": (a * b).exp() * c, "a * a": a * a, "a * b, doubled three times": d, "a itself": a, "a constant": c}
+        programs = {
+            "a * b": a * b,
+            "(a * b).exp() * c": (a * b).exp() * c,
+            "a * a": a * a,
+            "a * b, doubled three times": d,
+            "a itself": a,
+            "a constant": c,
+        }
         names = {id(a): "a", id(b): "b", id(c): "c"}
         found = {}
         for name, y in programs.items():
@@ -197,9 +215,18 @@ class Leaves(Exercise):
     @staticmethod
     def judge(inputs: dict[str, Any], seen: Any) -> Verdict:
         """Against who was put in."""
-        truth = {"a * b": ["a", "b"], "(a * b).exp() * c": ["a", "b"], "a * a": ["a"], "a * b, doubled three times": ["a", "b"], "a itself": ["a"], "a constant": []}
+        truth = {
+            "a * b": ["a", "b"],
+            "(a * b).exp() * c": ["a", "b"],
+            "a * a": ["a"],
+            "a * b, doubled three times": ["a", "b"],
+            "a itself": ["a"],
+            "a constant": [],
+        }
         if "nothing" in seen:
-            return Leaves.not_right(f"For y = {seen['nothing']} your function returned None. It should return a list of tensors.")
+            return Leaves.not_right(
+                f"For y = {seen['nothing']} your function returned None. It should return a list of tensors."
+            )
         wrong = [name for name in truth if seen[name] != truth[name]]
         if not wrong:
             return Leaves.right("Right, also where ways meet again and where y is a leaf.")
@@ -210,7 +237,11 @@ class Leaves(Exercise):
             return Leaves.fits("forgot-y-may-be-a-leaf", example)
         if seen["(a * b).exp() * c"] == [] and seen["a * b"] == ["a", "b"]:
             return Leaves.fits("only-one-level", example)
-        return Leaves.fits("shared-visited-twice", example) if set(seen["a * a"]) == {"a"} and len(seen["a * a"]) > 1 else Leaves.not_right(example)
+        return (
+            Leaves.fits("shared-visited-twice", example)
+            if set(seen["a * a"]) == {"a"} and len(seen["a * a"]) > 1
+            else Leaves.not_right(example)
+        )
 
 
 class LostView(Exercise):
@@ -238,8 +269,14 @@ class LostView(Exercise):
         "def make():\n    return torch.nn.Parameter(torch.arange(6.0).view(2, 3))",
     )
     wrong = (
-        Wrong("def make():\n    w = torch.arange(6.0, requires_grad=True).view(2, 3)\n    return w.requires_grad_()", "asking-twice-makes-a-leaf"),
-        Wrong("def make():\n    w = torch.arange(6.0, requires_grad=True).reshape(2, 3).clone()\n    return w", "a-copy-is-a-leaf"),
+        Wrong(
+            "def make():\n    w = torch.arange(6.0, requires_grad=True).view(2, 3)\n    return w.requires_grad_()",
+            "asking-twice-makes-a-leaf",
+        ),
+        Wrong(
+            "def make():\n    w = torch.arange(6.0, requires_grad=True).reshape(2, 3).clone()\n    return w",
+            "a-copy-is-a-leaf",
+        ),
         Wrong("def make():\n    return torch.arange(6.0, requires_grad=True).view(2, 3).detach()", "cut-and-forgotten"),
         Wrong("def make():\n    return torch.arange(6.0, requires_grad=True)", "shape-lost"),
     )
@@ -260,7 +297,14 @@ class LostView(Exercise):
         w = answer["make"]()
         if not isinstance(w, torch.Tensor):
             return None
-        found = {"shape": list(w.shape), "leaf": bool(w.is_leaf), "requires": bool(w.requires_grad), "values": w.detach().numpy().copy(), "grad": False, "by": w.grad_fn.name() if w.grad_fn else ""}
+        found = {
+            "shape": list(w.shape),
+            "leaf": bool(w.is_leaf),
+            "requires": bool(w.requires_grad),
+            "values": w.detach().numpy().copy(),
+            "grad": False,
+            "by": w.grad_fn.name() if w.grad_fn else "",
+        }
         if w.requires_grad:
             (w * 2).sum().backward()
             with warnings.catch_warnings():
@@ -276,10 +320,17 @@ class LostView(Exercise):
         if not seen["requires"]:
             return LostView.fits("cut-and-forgotten")
         if not seen["grad"]:
-            return LostView.fits("asking-twice-makes-a-leaf" if "View" in seen["by"] else "a-copy-is-a-leaf", f"Your w was made by {seen['by']}.")
+            return LostView.fits(
+                "asking-twice-makes-a-leaf" if "View" in seen["by"] else "a-copy-is-a-leaf",
+                f"Your w was made by {seen['by']}.",
+            )
         if seen["shape"] != [2, 3]:
             return LostView.fits("shape-lost", f"It is {seen['shape']}.")
-        return LostView.right() if np.array_equal(seen["values"].ravel(), np.arange(6)) else LostView.not_right("The numbers should be 0 to 5.")
+        return (
+            LostView.right()
+            if np.array_equal(seen["values"].ravel(), np.arange(6))
+            else LostView.not_right("The numbers should be 0 to 5.")
+        )
 
 
 class WalkTheGraph(Exercise):
@@ -297,11 +348,11 @@ class WalkTheGraph(Exercise):
         "Count, for each node, how many edges lead to it. List a node when its count has come down to zero. No recursion: Python stops at 1000.",
         "```python\n    # after counting edges into each node:\n    ready = [y.grad_fn]\n    while ready:\n        node = ready.pop()\n        ...\n        waiting[below] -= 1\n        if ____: ready.append(below)\n```",
     )
-    stub = '''
+    stub = """
         def walk(y):
             "Names of the nodes behind y: each node once, none before a node that leads to it."
             ...
-    '''
+    """
     solution = """
         def walk(y):
             waiting, seen, todo = {}, set(), [y.grad_fn]
@@ -341,9 +392,18 @@ class WalkTheGraph(Exercise):
         """,
     )
     wrong = (
-        Wrong("def walk(y):\n    names, seen, todo = [], set(), [y.grad_fn]\n    while todo:\n        node = todo.pop()\n        if node is None or node in seen:\n            continue\n        seen.add(node)\n        names.append(node.name())\n        todo += [n for n, _ in node.next_functions]\n    return names", "first-seen-first-listed"),
-        Wrong("def walk(y):\n    names, seen = [], set()\n    def go(node):\n        if node is None or node in seen:\n            return\n        seen.add(node)\n        for n, _ in node.next_functions:\n            go(n)\n        names.append(node.name())\n    go(y.grad_fn)\n    return names[::-1]", "recursion-is-deep-enough"),
-        Wrong("def walk(y):\n    order, state, todo = [], {}, [(y.grad_fn, False)]\n    while todo:\n        node, done = todo.pop()\n        if node is None: continue\n        if done: order.append(node); continue\n        if node in state: continue\n        state[node] = True\n        todo.append((node, True))\n        todo += [(n, False) for n, _ in node.next_functions]\n    return [n.name() for n in order]", "wrong-way-round"),
+        Wrong(
+            "def walk(y):\n    names, seen, todo = [], set(), [y.grad_fn]\n    while todo:\n        node = todo.pop()\n        if node is None or node in seen:\n            continue\n        seen.add(node)\n        names.append(node.name())\n        todo += [n for n, _ in node.next_functions]\n    return names",
+            "first-seen-first-listed",
+        ),
+        Wrong(
+            "def walk(y):\n    names, seen = [], set()\n    def go(node):\n        if node is None or node in seen:\n            return\n        seen.add(node)\n        for n, _ in node.next_functions:\n            go(n)\n        names.append(node.name())\n    go(y.grad_fn)\n    return names[::-1]",
+            "recursion-is-deep-enough",
+        ),
+        Wrong(
+            "def walk(y):\n    order, state, todo = [], {}, [(y.grad_fn, False)]\n    while todo:\n        node, done = todo.pop()\n        if node is None: continue\n        if done: order.append(node); continue\n        if node in state: continue\n        state[node] = True\n        todo.append((node, True))\n        todo += [(n, False) for n, _ in node.next_functions]\n    return [n.name() for n in order]",
+            "wrong-way-round",
+        ),
     )
     misconceptions = {
         "first-seen-first-listed": "A node was listed as soon as it was first met, while another node that leads to it was still to come. Backward would hand on a gradient that is not complete.",
@@ -384,14 +444,23 @@ class WalkTheGraph(Exercise):
         for names in (seen["one"], seen["other"]):
             short = [n.split("::")[-1].replace("Backward0", "") for n in names]
             if sorted(short) != ["AccumulateGrad", "Exp", "Mul", "Sin"]:
-                return WalkTheGraph.not_right(f"For s = x.sin(), y = s.exp() * s there are four nodes, each listed once; you have {short}.")
+                return WalkTheGraph.not_right(
+                    f"For s = x.sin(), y = s.exp() * s there are four nodes, each listed once; you have {short}."
+                )
             if short[0] == "AccumulateGrad":
                 return WalkTheGraph.fits("wrong-way-round", f"For y = s.exp() * s: {short}.")
             if short != ["Mul", "Exp", "Sin", "AccumulateGrad"]:
-                return WalkTheGraph.fits("first-seen-first-listed", f"For s = x.sin() and a product of s and s.exp(): {short}. Exp leads to Sin.")
+                return WalkTheGraph.fits(
+                    "first-seen-first-listed",
+                    f"For s = x.sin() and a product of s and s.exp(): {short}. Exp leads to Sin.",
+                )
         if seen["chain"] == -1:
             return WalkTheGraph.fits("recursion-is-deep-enough")
-        return WalkTheGraph.right("Right: this is the order in which backward runs.") if seen["chain"] == 5001 else WalkTheGraph.not_right(f"A chain of 5000 additions has 5001 nodes; you listed {seen['chain']}.")
+        return (
+            WalkTheGraph.right("Right: this is the order in which backward runs.")
+            if seen["chain"] == 5001
+            else WalkTheGraph.not_right(f"A chain of 5000 additions has 5001 nodes; you listed {seen['chain']}.")
+        )
 
 
 class FromNames(Exercise):
@@ -417,9 +486,18 @@ class FromNames(Exercise):
     """
     solution = "a = torch.tensor([1.0, 2.0], requires_grad=True)\nb = torch.tensor([3.0, 4.0], requires_grad=True)\ny = (a.exp() * (a + b)).sum()"
     wrong = (
-        Wrong("a = torch.tensor([1.0, 2.0], requires_grad=True)\nb = torch.tensor([3.0, 4.0], requires_grad=True)\ny = ((a + b) * a.exp()).sum()", "order-of-inputs"),
-        Wrong("a = torch.tensor([1.0, 2.0], requires_grad=True)\nb = torch.tensor([3.0, 4.0], requires_grad=True)\ny = a.exp().sum() * (a + b).sum()", "read-from-the-wrong-end"),
-        Wrong("a = torch.tensor([1.0, 2.0], requires_grad=True)\nb = torch.tensor([3.0, 4.0])\ny = (a.exp() * (a + b)).sum()", "leaf-does-not-ask"),
+        Wrong(
+            "a = torch.tensor([1.0, 2.0], requires_grad=True)\nb = torch.tensor([3.0, 4.0], requires_grad=True)\ny = ((a + b) * a.exp()).sum()",
+            "order-of-inputs",
+        ),
+        Wrong(
+            "a = torch.tensor([1.0, 2.0], requires_grad=True)\nb = torch.tensor([3.0, 4.0], requires_grad=True)\ny = a.exp().sum() * (a + b).sum()",
+            "read-from-the-wrong-end",
+        ),
+        Wrong(
+            "a = torch.tensor([1.0, 2.0], requires_grad=True)\nb = torch.tensor([3.0, 4.0])\ny = (a.exp() * (a + b)).sum()",
+            "leaf-does-not-ask",
+        ),
     )
     misconceptions = {
         "order-of-inputs": "The same operations, but the inputs of one of them are the other way round: next_functions keep their order.",
@@ -434,7 +512,10 @@ class FromNames(Exercise):
         def names(node: Any, depth: int = 0) -> Any:
             if node is None or depth > 8:
                 return None
-            return [str(node.name()).split("::")[-1].rstrip("0123456789").replace("Backward", ""), *(names(n, depth + 1) for n, _ in node.next_functions)]
+            return [
+                str(node.name()).split("::")[-1].rstrip("0123456789").replace("Backward", ""),
+                *(names(n, depth + 1) for n, _ in node.next_functions),
+            ]
 
         return names(getattr(answer["y"], "grad_fn", None))
 

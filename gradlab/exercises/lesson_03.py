@@ -1,4 +1,3 @@
-# ruff: noqa: E501  (messages are prose)
 """Lesson 03, backward with numbers: how one number travels back through a node."""
 
 from __future__ import annotations
@@ -57,13 +56,15 @@ class Slope(Exercise):
         "```python\n    e = 1e-5\n    return (f(x + e) - ____) / (2 * e)\n```",
     )
     prelude = "import math\nimport numpy as np"
-    stub = '''
+    stub = """
         def slope(f, x):
             "The slope of f at x, to six digits, without knowing f's formula."
             ...
-    '''
+    """
     solution = "def slope(f, x):\n    e = 1e-5\n    return (f(x + e) - f(x - e)) / (2 * e)"
-    also_right = ("def slope(f, x):\n    e = 1e-3\n    return (8 * (f(x + e) - f(x - e)) - (f(x + 2 * e) - f(x - 2 * e))) / (12 * e)",)
+    also_right = (
+        "def slope(f, x):\n    e = 1e-3\n    return (8 * (f(x + e) - f(x - e)) - (f(x + 2 * e) - f(x - 2 * e))) / (12 * e)",
+    )
     wrong = (
         Wrong("def slope(f, x):\n    e = 0.01\n    return (f(x + e) - f(x)) / e", "too-far-apart"),
         Wrong("def slope(f, x):\n    e = 1e-5\n    return f(x + e) - f(x - e)", "rise-without-run"),
@@ -109,7 +110,9 @@ class Slope(Exercise):
         errors = [abs(s - t) for s, t in zip(values, true, strict=True)]
         if max(errors) < 1e-6 * max(1, abs(true[0])):
             return Slope.right("Right, to six digits.")
-        example = f"For f(t) = {inputs['a']:.2f}·t³ at {x:.2f} the slope is {true[0]:.6f}; you returned {values[0]:.6g}."
+        example = (
+            f"For f(t) = {inputs['a']:.2f}·t³ at {x:.2f} the slope is {true[0]:.6f}; you returned {values[0]:.6g}."
+        )
         if 0 < seen["span"] < 1e-11:
             return Slope.fits("too-near", example)
         ratio = values[0] / true[0]
@@ -132,13 +135,16 @@ class TanhBack(Exercise):
         "tanh'(x) = 1 - tanh(x)². Which of the two, x or out, *is* tanh(x) already?",
         "```python\ndef tanh_back(g, x, out):\n    return g * (1 - ____)\n```",
     )
-    stub = '''
+    stub = """
         def tanh_back(g, x, out):
             "g arrives at the node; x went in, out = tanh(x) came out. What leaves towards x?"
             ...
-    '''
+    """
     solution = "def tanh_back(g, x, out):\n    return g * (1 - out * out)"
-    also_right = ("def tanh_back(g, x, out):\n    return g / torch.cosh(x) ** 2", "def tanh_back(g, x, out):\n    return g - g * torch.tanh(x) ** 2")
+    also_right = (
+        "def tanh_back(g, x, out):\n    return g / torch.cosh(x) ** 2",
+        "def tanh_back(g, x, out):\n    return g - g * torch.tanh(x) ** 2",
+    )
     wrong = (
         Wrong("def tanh_back(g, x, out):\n    return 1 - out ** 2", "forgot-incoming"),
         Wrong("def tanh_back(g, x, out):\n    return g * (1 - x ** 2)", "input-for-result"),
@@ -179,15 +185,18 @@ class TanhBack(Exercise):
         if seen.shape == xs.shape and np.allclose(seen, true.numpy()):
             return TanhBack.right()
         example = f"With g = {g[0]:.2f} and x = {xs[0]:.2f} you return {float(seen.ravel()[0]):.4f}."
-        for word, form in {"forgot-incoming": 1 - out**2, "input-for-result": g * (1 - xs**2), "tanh-of-result": g * (1 - np.tanh(out) ** 2), "adds-along-a-way": g + 1 - out**2}.items():
+        for word, form in {
+            "forgot-incoming": 1 - out**2,
+            "input-for-result": g * (1 - xs**2),
+            "tanh-of-result": g * (1 - np.tanh(out) ** 2),
+            "adds-along-a-way": g + 1 - out**2,
+        }.items():
             if np.allclose(seen, form):
                 return TanhBack.fits(word, example)
         return TanhBack.not_right(example)
 
 
-def _rules(
-    mul: str = "g * b, g * a", sub: str = "g, -g", div: str = "g / b, -g * a / b ** 2"
-) -> str:
+def _rules(mul: str = "g * b, g * a", sub: str = "g, -g", div: str = "g / b, -g * a / b ** 2") -> str:
     return f"def mul_back(g, a, b):\n    return {mul}\n\ndef sub_back(g, a, b):\n    return {sub}\n\ndef div_back(g, a, b):\n    return {div}\n"
 
 
@@ -265,7 +274,11 @@ class ThreeRules(Exercise):
                 return ThreeRules.fits("sign-lost", example)
             if name == "mul_back" and np.allclose(got, true[::-1], rtol=1e-5):
                 return ThreeRules.fits("own-factor", example)
-            return ThreeRules.fits("quotient-like-product", example) if name == "div_back" and np.isclose(got[0], true[0]) else ThreeRules.not_right(example)
+            return (
+                ThreeRules.fits("quotient-like-product", example)
+                if name == "div_back" and np.isclose(got[0], true[0])
+                else ThreeRules.not_right(example)
+            )
         return ThreeRules.right("All three are right.")
 
 
@@ -315,8 +328,13 @@ class DiamondOrder(Exercise):
             return DiamondOrder.fits("forward-order")
         early = [(n, u) for n in seen for u in users[n] if seen.index(u) > seen.index(n)]
         if not early:
-            return DiamondOrder.right("Right. And it is the only one: each of these four has to wait for the one before.")
-        return DiamondOrder.fits("runs-before-all-has-arrived", f'In your order "{early[0][0]}" runs while "{early[0][1]}", which used it, has not run yet.')
+            return DiamondOrder.right(
+                "Right. And it is the only one: each of these four has to wait for the one before."
+            )
+        return DiamondOrder.fits(
+            "runs-before-all-has-arrived",
+            f'In your order "{early[0][0]}" runs while "{early[0][1]}", which used it, has not run yet.',
+        )
 
 
 _BACKPROP = """
@@ -351,9 +369,14 @@ class Overwritten(Exercise):
         "def backprop(nodes, start):\n    from collections import defaultdict\n    grads = defaultdict(float)\n    grads[start] = 1.0\n    for name, edges in nodes:\n        for below, slope in edges:\n            grads[below] += grads[name] * slope\n    return dict(grads)",
     )
     wrong = (
-        Wrong(_BACKPROP.format(line="grads[below] = grads.get(below, 1.0) * grads[name] * slope"), "multiplied-where-ways-meet"),
+        Wrong(
+            _BACKPROP.format(line="grads[below] = grads.get(below, 1.0) * grads[name] * slope"),
+            "multiplied-where-ways-meet",
+        ),
         Wrong(_BACKPROP.format(line="grads[below] = grads.get(below, 0.0) + slope"), "forgot-incoming"),
-        Wrong(_BACKPROP.format(line="grads[below] = max(grads.get(below, 0.0), grads[name] * slope)"), "still-overwritten"),
+        Wrong(
+            _BACKPROP.format(line="grads[below] = max(grads.get(below, 0.0), grads[name] * slope)"), "still-overwritten"
+        ),
     )
     misconceptions = {
         "multiplied-where-ways-meet": "Along a way slopes are multiplied, but where ways *meet* the gradients are added.",
@@ -386,4 +409,8 @@ class Overwritten(Exercise):
             return Overwritten.right()
         if np.isclose(seen["x"], one) or np.isclose(seen["x"], other):
             return Overwritten.fits("still-overwritten", example)
-        return Overwritten.fits("forgot-incoming", example) if np.isclose(seen["x"], s[4]) else Overwritten.fits("multiplied-where-ways-meet", example)
+        return (
+            Overwritten.fits("forgot-incoming", example)
+            if np.isclose(seen["x"], s[4])
+            else Overwritten.fits("multiplied-where-ways-meet", example)
+        )

@@ -1,4 +1,3 @@
-# ruff: noqa: E501  (messages are prose)
 """Lesson 04, the life of .grad: accumulation, zeroing, None and zero."""
 
 from __future__ import annotations
@@ -132,13 +131,13 @@ class MicroBatches(Exercise):
         "The mean over all rows divides every row's error by the number of *all* rows. The mean over a batch divides by the batch's own.",
         "```python\n    N = sum(len(y) for _, y in batches)\n    ...\n        (loss * len(y) / ____).backward()\n```",
     )
-    stub = '''
+    stub = """
         def accumulate(w, batches):
             "batches: a list of (x, y), x of shape (rows, 3), y of shape (rows,)"
             for x, y in batches:
                 loss = ((x @ w - y) ** 2).mean()
                 ...
-    '''
+    """
     solution = """
         def accumulate(w, batches):
             N = sum(len(y) for _, y in batches)
@@ -152,10 +151,22 @@ class MicroBatches(Exercise):
         "def accumulate(w, batches):\n    N = 0\n    for x, y in batches:\n        ((x @ w - y) ** 2).sum().backward()\n        N += len(y)\n    w.grad /= N",
     )
     wrong = (
-        Wrong("def accumulate(w, batches):\n    for x, y in batches:\n        loss = ((x @ w - y) ** 2).mean()\n        loss.backward()", "sum-of-means"),
-        Wrong("def accumulate(w, batches):\n    for x, y in batches:\n        loss = ((x @ w - y) ** 2).mean()\n        (loss / len(batches)).backward()", "equal-weights"),
-        Wrong("def accumulate(w, batches):\n    N = sum(len(y) for _, y in batches)\n    for x, y in batches:\n        w.grad = None\n        loss = ((x @ w - y) ** 2).mean()\n        (loss * len(y) / N).backward()", "zeroed-inside"),
-        Wrong("def accumulate(w, batches):\n    for x, y in batches:\n        ((x @ w - y) ** 2).sum().backward()", "never-divided"),
+        Wrong(
+            "def accumulate(w, batches):\n    for x, y in batches:\n        loss = ((x @ w - y) ** 2).mean()\n        loss.backward()",
+            "sum-of-means",
+        ),
+        Wrong(
+            "def accumulate(w, batches):\n    for x, y in batches:\n        loss = ((x @ w - y) ** 2).mean()\n        (loss / len(batches)).backward()",
+            "equal-weights",
+        ),
+        Wrong(
+            "def accumulate(w, batches):\n    N = sum(len(y) for _, y in batches)\n    for x, y in batches:\n        w.grad = None\n        loss = ((x @ w - y) ** 2).mean()\n        (loss * len(y) / N).backward()",
+            "zeroed-inside",
+        ),
+        Wrong(
+            "def accumulate(w, batches):\n    for x, y in batches:\n        ((x @ w - y) ** 2).sum().backward()",
+            "never-divided",
+        ),
     )
     misconceptions = {
         "sum-of-means": "Too large: each batch's mean was added up, so every row counts as if its batch were all there is.",
@@ -168,7 +179,11 @@ class MicroBatches(Exercise):
     def inputs(rng: np.random.Generator) -> dict[str, Any]:
         """A weight and batches of 5, 3 and 4 rows."""
         sizes = (5, 3, 4)
-        return {"w": rng.normal(size=3), "x": [rng.normal(size=(n, 3)) for n in sizes], "y": [rng.normal(size=n) for n in sizes]}
+        return {
+            "w": rng.normal(size=3),
+            "x": [rng.normal(size=(n, 3)) for n in sizes],
+            "y": [rng.normal(size=n) for n in sizes],
+        }
 
     @staticmethod
     def probe(answer: dict[str, Any], inputs: dict[str, Any]) -> Any:
@@ -176,7 +191,9 @@ class MicroBatches(Exercise):
         import torch
 
         w = torch.tensor(inputs["w"], requires_grad=True)
-        answer["accumulate"](w, [(torch.tensor(x), torch.tensor(y)) for x, y in zip(inputs["x"], inputs["y"], strict=True)])
+        answer["accumulate"](
+            w, [(torch.tensor(x), torch.tensor(y)) for x, y in zip(inputs["x"], inputs["y"], strict=True)]
+        )
         return None if w.grad is None else w.grad.detach().numpy().copy()
 
     @staticmethod
@@ -195,7 +212,9 @@ class MicroBatches(Exercise):
         }
         example = f"Batches of {sizes} rows: the first entry of your gradient is {float(seen.ravel()[0]):.3f}, {float(seen.ravel()[0] / total[0]):.2f} times what it should be."
         if seen.shape == total.shape and np.allclose(seen, total):
-            return MicroBatches.right("Right: the same gradient as from all rows at once, for batches of different sizes.")
+            return MicroBatches.right(
+                "Right: the same gradient as from all rows at once, for batches of different sizes."
+            )
         for word, form in forms.items():
             if np.allclose(seen, form):
                 return MicroBatches.fits(word, example)
@@ -207,6 +226,7 @@ class MicroBatches(Exercise):
 class StandStill(Exercise):
     id = "04-3"
     title = "Stand still"
+    seconds = 60.0  # the first optimizer of a session takes torch some seconds
     question = """
         `optimizer` is an SGD with momentum, already under way. Write `hold(p, optimizer)`: whatever you do in it, the next `optimizer.step()` must
         leave `p` **exactly** where it is. (p keeps requiring a gradient, and the optimizer is not to be rebuilt.)
@@ -217,13 +237,16 @@ class StandStill(Exercise):
         "A zero gradient is still a gradient: momentum goes on. A missing one means: skip this parameter.",
         "```python\ndef hold(p, optimizer):\n    p.grad = ____\n```",
     )
-    stub = '''
+    stub = """
         def hold(p, optimizer):
             "After this, optimizer.step() leaves p exactly where it is."
             ...
-    '''
+    """
     solution = "def hold(p, optimizer):\n    p.grad = None"
-    also_right = ("def hold(p, optimizer):\n    optimizer.zero_grad()", "def hold(p, optimizer):\n    optimizer.zero_grad(set_to_none=True)")
+    also_right = (
+        "def hold(p, optimizer):\n    optimizer.zero_grad()",
+        "def hold(p, optimizer):\n    optimizer.zero_grad(set_to_none=True)",
+    )
     wrong = (
         Wrong("def hold(p, optimizer):\n    p.grad.zero_()", "zero-is-none"),
         Wrong("def hold(p, optimizer):\n    p.grad = torch.zeros_like(p)", "zero-is-none"),
@@ -260,7 +283,11 @@ class StandStill(Exercise):
         p.requires_grad_(True)
         p.grad = torch.tensor(inputs["grads"][2])
         optimizer.step()
-        return {"moved": bool(not torch.equal(before, held)), "requires": requires, "again": bool(not torch.equal(held, p.detach()))}
+        return {
+            "moved": bool(not torch.equal(before, held)),
+            "requires": requires,
+            "again": bool(not torch.equal(held, p.detach())),
+        }
 
     @staticmethod
     def judge(inputs: dict[str, Any], seen: Any) -> Verdict:
@@ -271,7 +298,9 @@ class StandStill(Exercise):
             return StandStill.fits("zero-is-none")
         if not seen["again"]:
             return StandStill.fits("optimizer-taken-apart")
-        return StandStill.right("Right: without a gradient the optimizer passes p by, and takes it up again when there is one.")
+        return StandStill.right(
+            "Right: without a gradient the optimizer passes p by, and takes it up again when there is one."
+        )
 
 
 class GradNorm(Exercise):
@@ -289,21 +318,32 @@ class GradNorm(Exercise):
         "Leave out the ones that are None; add up *squares*, and take one root at the end.",
         "```python\n    total = sum((p.grad ** 2).sum() for p in params if ____)\n```",
     )
-    stub = '''
+    stub = """
         def grad_norm(params):
             "The length of all gradients together, as a number. Some params have no gradient yet."
             return sum(p.grad.norm() for p in params)
-    '''
+    """
     solution = "def grad_norm(params):\n    return sum((p.grad ** 2).sum().item() for p in params if p.grad is not None) ** 0.5"
     also_right = (
         "def grad_norm(params):\n    return torch.nn.utils.clip_grad_norm_(params, float('inf'))",
         "def grad_norm(params):\n    gs = [p.grad.flatten() for p in params if p.grad is not None]\n    return torch.cat(gs).norm() if gs else 0.0",
     )
     wrong = (
-        Wrong("def grad_norm(params):\n    return sum((p.grad ** 2).sum() for p in params) ** 0.5", "none-has-no-numbers"),
-        Wrong("def grad_norm(params):\n    return sum(p.grad.norm() for p in params if p.grad is not None)", "lengths-do-not-add"),
-        Wrong("def grad_norm(params):\n    for p in params:\n        if p.grad is None:\n            p.grad = torch.zeros_like(p)\n    return sum((p.grad ** 2).sum() for p in params) ** 0.5", "fills-in-zeros"),
-        Wrong("def grad_norm(params):\n    return sum((p.grad ** 2).sum() for p in params if p.grad is not None)", "root-forgotten"),
+        Wrong(
+            "def grad_norm(params):\n    return sum((p.grad ** 2).sum() for p in params) ** 0.5", "none-has-no-numbers"
+        ),
+        Wrong(
+            "def grad_norm(params):\n    return sum(p.grad.norm() for p in params if p.grad is not None)",
+            "lengths-do-not-add",
+        ),
+        Wrong(
+            "def grad_norm(params):\n    for p in params:\n        if p.grad is None:\n            p.grad = torch.zeros_like(p)\n    return sum((p.grad ** 2).sum() for p in params) ** 0.5",
+            "fills-in-zeros",
+        ),
+        Wrong(
+            "def grad_norm(params):\n    return sum((p.grad ** 2).sum() for p in params if p.grad is not None)",
+            "root-forgotten",
+        ),
     )
     misconceptions = {
         "none-has-no-numbers": "A parameter that no backward has reached has `.grad` None, and None has no numbers to square.",
@@ -322,7 +362,11 @@ class GradNorm(Exercise):
         """The number, and whether a None was replaced."""
         import torch
 
-        params = [torch.zeros(3, requires_grad=True, dtype=torch.float64), torch.zeros(2, requires_grad=True), torch.zeros(2, 2, requires_grad=True, dtype=torch.float64)]
+        params = [
+            torch.zeros(3, requires_grad=True, dtype=torch.float64),
+            torch.zeros(2, requires_grad=True),
+            torch.zeros(2, 2, requires_grad=True, dtype=torch.float64),
+        ]
         params[0].grad, params[2].grad = torch.tensor(inputs["a"]), torch.tensor(inputs["b"])
         try:
             value = answer["grad_norm"](params)
@@ -336,7 +380,9 @@ class GradNorm(Exercise):
     def judge(inputs: dict[str, Any], seen: Any) -> Verdict:
         """Against numpy's norm."""
         if seen["none"]:
-            return GradNorm.fits("none-has-no-numbers", "One of three parameters had no gradient, and your function raised.")
+            return GradNorm.fits(
+                "none-has-no-numbers", "One of three parameters had no gradient, and your function raised."
+            )
         if seen["value"] is None:
             return GradNorm.not_right("`grad_norm` returned None; it should return a number.")
         a, b, value = np.linalg.norm(inputs["a"]), np.linalg.norm(inputs["b"]), seen["value"]
@@ -347,4 +393,8 @@ class GradNorm(Exercise):
         example = f"Two gradients of lengths {a:.3f} and {b:.3f}: you returned {value:.3f}."
         if np.isclose(value, a + b):
             return GradNorm.fits("lengths-do-not-add", example)
-        return GradNorm.fits("root-forgotten", example) if np.isclose(value, a * a + b * b) else GradNorm.not_right(example)
+        return (
+            GradNorm.fits("root-forgotten", example)
+            if np.isclose(value, a * a + b * b)
+            else GradNorm.not_right(example)
+        )

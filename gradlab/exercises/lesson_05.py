@@ -1,4 +1,3 @@
-# ruff: noqa: E501  (messages are prose)
 """Lesson 05, build the engine: sixty lines that do what backward does, without torch."""
 
 from __future__ import annotations
@@ -56,7 +55,12 @@ class Value:
 _WRAP = "other = other if isinstance(other, Value) else Value(other)"
 
 
-def _value(add: str = "[(self, 1.0), (other, 1.0)]", mul: str = "[(self, other.data), (other, self.data)]", wrap: str = _WRAP, reflected: str = "    __radd__ = __add__\n    __rmul__ = __mul__") -> str:
+def _value(
+    add: str = "[(self, 1.0), (other, 1.0)]",
+    mul: str = "[(self, other.data), (other, self.data)]",
+    wrap: str = _WRAP,
+    reflected: str = "    __radd__ = __add__\n    __rmul__ = __mul__",
+) -> str:
     return _VALUE.format(add=add, mul=mul, wrap_add=wrap, wrap_mul=wrap, reflected=reflected)
 
 
@@ -76,7 +80,7 @@ class BuildValue(Exercise):
         "Towards self the slope is other's number, and the other way round. A plain number becomes a Value first. `3 * v` calls `v.__rmul__(3)`.",
         "```python\n    def __mul__(self, other):\n        other = other if isinstance(other, Value) else Value(other)\n        return Value(self.data * other.data, [(self, other.data), (other, ____)])\n    __rmul__ = __mul__\n```",
     )
-    stub = '''
+    stub = """
         class Value:
             def __init__(self, data, edges=()):
                 self.data = data             # the number
@@ -88,17 +92,22 @@ class BuildValue(Exercise):
 
             def __mul__(self, other):
                 return Value(..., [])
-    '''
+    """
     solution = _value()
     also_right = (
-        _value(reflected="    def __radd__(self, other):\n        return self + other\n    def __rmul__(self, other):\n        return self * other"),
+        _value(
+            reflected="    def __radd__(self, other):\n        return self + other\n    def __rmul__(self, other):\n        return self * other"
+        ),
         _value(add="((self, 1), (other, 1))"),
     )
     wrong = (
         Wrong(_value(mul="[(self, self.data), (other, other.data)]"), "own-factor"),
         Wrong(_value(reflected=""), "left-hand-numbers"),
         Wrong(_value(wrap="pass"), "plain-numbers"),
-        Wrong(_value(mul="[(self, other.data)] if self is other else [(self, other.data), (other, self.data)]"), "one-edge-for-two-inputs"),
+        Wrong(
+            _value(mul="[(self, other.data)] if self is other else [(self, other.data), (other, self.data)]"),
+            "one-edge-for-two-inputs",
+        ),
         Wrong(_value(add="[(self, self.data), (other, other.data)]"), "slope-is-not-value"),
     )
     misconceptions = {
@@ -120,7 +129,15 @@ class BuildValue(Exercise):
         Value = answer["Value"]
         a, b = Value(inputs["a"]), Value(inputs["b"])
         names = {id(a): "a", id(b): "b"}
-        programs = {"a + b": lambda: a + b, "a * b": lambda: a * b, "a * a": lambda: a * a, "a * 3": lambda: a * 3, "a + 3": lambda: a + 3, "3 * a": lambda: 3 * a, "3 + a": lambda: 3 + a}
+        programs = {
+            "a + b": lambda: a + b,
+            "a * b": lambda: a * b,
+            "a * a": lambda: a * a,
+            "a * 3": lambda: a * 3,
+            "a + 3": lambda: a + 3,
+            "3 * a": lambda: 3 * a,
+            "3 + a": lambda: 3 + a,
+        }
         found: dict[str, Any] = {}
         for name, run in programs.items():
             try:
@@ -155,14 +172,20 @@ class BuildValue(Exercise):
             example = f"For a = {a:.2f}, b = {b:.2f} the edges of `{name}` should be {[(n, round(s, 2)) for n, s in edges]}; yours are {[(n, round(s, 2)) for n, s in own]}."
             if not np.isclose(got["data"], data):
                 return BuildValue.not_right(f"`{name}` should be {data:.2f}; yours is {got['data']:.2f}.")
-            same = [e[0] for e in sorted(own)] == [e[0] for e in sorted(edges)] and np.allclose([e[1] for e in sorted(own)], [e[1] for e in sorted(edges)])
+            same = [e[0] for e in sorted(own)] == [e[0] for e in sorted(edges)] and np.allclose(
+                [e[1] for e in sorted(own)], [e[1] for e in sorted(edges)]
+            )
             if same:
                 continue
             if name == "a * a" and len(own) == 1:
                 return BuildValue.fits("one-edge-for-two-inputs", example)
             if name == "a * b" and len(own) == 2 and np.allclose(sorted(e[1] for e in own), sorted([a, b])):
                 return BuildValue.fits("own-factor", example)
-            return BuildValue.fits("slope-is-not-value", example) if "+" in name and len(own) == len(edges) else BuildValue.not_right(example)
+            return (
+                BuildValue.fits("slope-is-not-value", example)
+                if "+" in name and len(own) == len(edges)
+                else BuildValue.not_right(example)
+            )
         return BuildValue.right("Right. This is all that a graph is.")
 
 
@@ -202,11 +225,11 @@ class Order(Exercise):
         "First walk: count for each value how many edges lead to it. Second walk: list a value, count down at its edges; who reaches zero may be listed.",
         "```python\n    ready, listed = [y], []\n    while ready:\n        u = ready.pop()\n        listed.append(u)\n        for v, _ in u.edges:\n            users[id(v)] -= 1\n            if ____:\n                ready.append(v)\n```",
     )
-    stub = '''
+    stub = """
         def order(y):
             "All values behind y, each once, y first, none before one that uses it."
             ...
-    '''
+    """
     solution = _ORDER
     also_right = (
         """
@@ -224,10 +247,19 @@ class Order(Exercise):
         """,
     )
     wrong = (
-        Wrong("def order(y):\n    listed, seen, todo = [], set(), [y]\n    while todo:\n        v = todo.pop(0)\n        if id(v) not in seen:\n            seen.add(id(v))\n            listed.append(v)\n            todo += [u for u, _ in v.edges]\n    return listed", "first-met-first-listed"),
-        Wrong("def order(y):\n    done, seen = [], set()\n    def visit(v):\n        if id(v) not in seen:\n            seen.add(id(v))\n            for u, _ in v.edges:\n                visit(u)\n            done.append(v)\n    visit(y)\n    return done[::-1]", "recursion-is-deep-enough"),
+        Wrong(
+            "def order(y):\n    listed, seen, todo = [], set(), [y]\n    while todo:\n        v = todo.pop(0)\n        if id(v) not in seen:\n            seen.add(id(v))\n            listed.append(v)\n            todo += [u for u, _ in v.edges]\n    return listed",
+            "first-met-first-listed",
+        ),
+        Wrong(
+            "def order(y):\n    done, seen = [], set()\n    def visit(v):\n        if id(v) not in seen:\n            seen.add(id(v))\n            for u, _ in v.edges:\n                visit(u)\n            done.append(v)\n    visit(y)\n    return done[::-1]",
+            "recursion-is-deep-enough",
+        ),
         Wrong(_ORDER.replace("return listed", "return listed[::-1]"), "wrong-way-round"),
-        Wrong("def order(y):\n    listed, todo = [], [y]\n    while todo and len(listed) < 100000:\n        v = todo.pop()\n        listed.append(v)\n        todo += [u for u, _ in v.edges]\n    return listed", "listed-again-and-again"),
+        Wrong(
+            "def order(y):\n    listed, todo = [], [y]\n    while todo and len(listed) < 100000:\n        v = todo.pop()\n        listed.append(v)\n        todo += [u for u, _ in v.edges]\n    return listed",
+            "listed-again-and-again",
+        ),
     )
     misconceptions = {
         "first-met-first-listed": "A value was listed when it was first met, while another one that uses it was still to come.",
@@ -278,13 +310,19 @@ class Order(Exercise):
                 return Order.fits("wrong-way-round", f"Your list: {got}.")
             if got != ["y", "b", "a", "h", "x"]:
                 if sorted(got) == ["a", "b", "h", "x", "y"]:
-                    return Order.fits("first-met-first-listed", f"h is used by a and by y, a by b, b by y. Your list: {got}.")
+                    return Order.fits(
+                        "first-met-first-listed", f"h is used by a and by y, a by b, b by y. Your list: {got}."
+                    )
                 return Order.not_right(f"The values are y, b, a, h, x; your list: {got}.")
         if seen["twice"] != ["y", "h", "x"]:
             return Order.fits("listed-again-and-again", f"For y = h + h your list: {seen['twice']}.")
         if seen["chain"] == -1:
             return Order.fits("recursion-is-deep-enough")
-        return Order.right("Right: what waits, waits.") if seen["chain"] == 20001 else Order.not_right(f"A chain of 20 001 values; you listed {seen['chain']}.")
+        return (
+            Order.right("Right: what waits, waits.")
+            if seen["chain"] == 20001
+            else Order.not_right(f"A chain of 20 001 values; you listed {seen['chain']}.")
+        )
 
 
 _BACKWARD = """
@@ -339,10 +377,18 @@ class Backward(Exercise):
     solution = _BACKWARD.format(body=_RIGHT_BODY)
     also_right = (_BACKWARD.format(body=_STORING_BODY),)
     wrong = (
-        Wrong(_BACKWARD.format(body=_RIGHT_BODY.replace("arrived.get(id(u), 0.0) + g * slope", "g * slope")), "overwritten"),
+        Wrong(
+            _BACKWARD.format(body=_RIGHT_BODY.replace("arrived.get(id(u), 0.0) + g * slope", "g * slope")),
+            "overwritten",
+        ),
         Wrong(_BACKWARD.format(body=_RIGHT_BODY.replace("+ g * slope", "+ slope")), "forgot-incoming"),
         Wrong(_BACKWARD.format(body=_RIGHT_BODY.replace("{id(y): 1.0}", "{id(y): y.data}")), "starts-with-the-value"),
-        Wrong(_BACKWARD.format(body="    def push(v, g):\n        if not v.edges:\n            v.grad = g\n        for u, slope in v.edges:\n            push(u, g * slope)\n    push(y, 1.0)"), "overwritten"),
+        Wrong(
+            _BACKWARD.format(
+                body="    def push(v, g):\n        if not v.edges:\n            v.grad = g\n        for u, slope in v.edges:\n            push(u, g * slope)\n    push(y, 1.0)"
+            ),
+            "overwritten",
+        ),
     )
     misconceptions = {
         "overwritten": "Where two ways meet, only the last one counts: the sum of both should.",
@@ -413,9 +459,26 @@ class SecondBackward(Exercise):
         ),
     )
     wrong = (
-        Wrong(_BACKWARD.format(body=_STORING_BODY.replace("        if v.grad is None:\n            v.grad = 0.0", "        v.grad = 0.0")), "leaves-forget"),
-        Wrong(_BACKWARD.format(body=_STORING_BODY.replace("        if v.grad is None:\n            v.grad = 0.0", "        if v.grad is None or v.edges:\n            v.grad = 0.0")), "inner-gradients-left"),
-        Wrong(_BACKWARD.format(body=_STORING_BODY.replace("y.grad = 1.0", "y.grad += 1.0")), "inner-gradients-count-again"),
+        Wrong(
+            _BACKWARD.format(
+                body=_STORING_BODY.replace(
+                    "        if v.grad is None:\n            v.grad = 0.0", "        v.grad = 0.0"
+                )
+            ),
+            "leaves-forget",
+        ),
+        Wrong(
+            _BACKWARD.format(
+                body=_STORING_BODY.replace(
+                    "        if v.grad is None:\n            v.grad = 0.0",
+                    "        if v.grad is None or v.edges:\n            v.grad = 0.0",
+                )
+            ),
+            "inner-gradients-left",
+        ),
+        Wrong(
+            _BACKWARD.format(body=_STORING_BODY.replace("y.grad = 1.0", "y.grad += 1.0")), "inner-gradients-count-again"
+        ),
     )
     misconceptions = {
         "leaves-forget": "Now the leaves are cleared at each call. They should add up, as torch's do: clearing is the training loop's business.",
@@ -440,7 +503,7 @@ class SecondBackward(Exercise):
         x = Value(2.0)
         h = Value(3.0, [(x, s[0]), (x, s[1])])
         y = Value(4.0, [(h, s[2])])
-        grads = []
+        grads: list[Any] = []
         for _ in range(2):
             answer["backward"](y)
             grads.append(None if x.grad is None else float(x.grad))
@@ -454,14 +517,20 @@ class SecondBackward(Exercise):
         if None in seen["grads"]:
             return SecondBackward.not_right("The leaf has no gradient.")
         first, second = seen["grads"]
-        example = f"One call should leave {once:.3f} in x.grad and two {2 * once:.3f}; you have {first:.3f} and {second:.3f}."
+        example = (
+            f"One call should leave {once:.3f} in x.grad and two {2 * once:.3f}; you have {first:.3f} and {second:.3f}."
+        )
         if not np.isclose(first, once):
             return SecondBackward.not_right(example)
         if np.isclose(second, once):
             return SecondBackward.fits("leaves-forget", example)
         if not np.isclose(second, 2 * once):
             return SecondBackward.fits("inner-gradients-count-again", example)
-        return SecondBackward.fits("inner-gradients-left") if seen["inner"] else SecondBackward.right("Right: leaves remember, inner values do not.")
+        return (
+            SecondBackward.fits("inner-gradients-left")
+            if seen["inner"]
+            else SecondBackward.right("Right: leaves remember, inner values do not.")
+        )
 
 
 _ENGINE = """
@@ -497,8 +566,14 @@ def backward(y):
 """
 
 
-def _more(sub: str = "[(self, 1.0), (other, -1.0)]", div: str = "[(self, 1.0 / other.data), (other, -self.data / other.data ** 2)]", tanh: str = "[(self, 1.0 - t * t)]") -> str:
-    return _ENGINE.format(more=f"    def __sub__(self, other):\n        return Value(self.data - other.data, {sub})\n    def __truediv__(self, other):\n        return Value(self.data / other.data, {div})\n    def tanh(self):\n        t = math.tanh(self.data)\n        return Value(t, {tanh})")
+def _more(
+    sub: str = "[(self, 1.0), (other, -1.0)]",
+    div: str = "[(self, 1.0 / other.data), (other, -self.data / other.data ** 2)]",
+    tanh: str = "[(self, 1.0 - t * t)]",
+) -> str:
+    return _ENGINE.format(
+        more=f"    def __sub__(self, other):\n        return Value(self.data - other.data, {sub})\n    def __truediv__(self, other):\n        return Value(self.data / other.data, {div})\n    def tanh(self):\n        t = math.tanh(self.data)\n        return Value(t, {tanh})"
+    )
 
 
 class FiftyGraphs(Exercise):
@@ -517,7 +592,9 @@ class FiftyGraphs(Exercise):
         "a - b: 1 and -1. a / b: 1/b and -a/b². tanh: 1 - tanh², computed from the *result*.",
         "```python\n    def tanh(self):\n        t = math.tanh(self.data)\n        return Value(t, [(self, ____)])\n```",
     )
-    stub = _ENGINE.format(more='    def __sub__(self, other):\n        ...\n    def __truediv__(self, other):\n        ...\n    def tanh(self):\n        ...')
+    stub = _ENGINE.format(
+        more="    def __sub__(self, other):\n        ...\n    def __truediv__(self, other):\n        ...\n    def tanh(self):\n        ..."
+    )
     solution = _more()
     wrong = (
         Wrong(_more(sub="[(self, 1.0), (other, 1.0)]"), "sign-lost"),
@@ -536,15 +613,29 @@ class FiftyGraphs(Exercise):
         """Fifty programs: each a list of [operation, first place, second place] over three leaves."""
         ops = ["add", "mul", "sub", "div", "tanh"]
         singles = [[[op, 0, 1]] for op in ops]
-        graphs = [[[ops[rng.integers(5)], int(rng.integers(3 + i)), int(rng.integers(3 + i))] for i in range(8)] for _ in range(45)]
-        return {"leaves": [[float(v) for v in rng.uniform(0.5, 2, size=3)] for _ in range(50)], "graphs": singles + graphs}
+        graphs = [
+            [[ops[rng.integers(5)], int(rng.integers(3 + i)), int(rng.integers(3 + i))] for i in range(8)]
+            for _ in range(45)
+        ]
+        return {
+            "leaves": [[float(v) for v in rng.uniform(0.5, 2, size=3)] for _ in range(50)],
+            "graphs": singles + graphs,
+        }
 
     @staticmethod
     def probe(answer: dict[str, Any], inputs: dict[str, Any]) -> Any:
         """For each graph the value of its sum and the three gradients."""
         import math
+        import operator
 
         Value, backward = answer["Value"], answer["backward"]
+        ops: dict[str, Any] = {
+            "add": operator.add,
+            "mul": operator.mul,
+            "sub": operator.sub,
+            "div": operator.truediv,
+            "tanh": lambda a, b: a.tanh(),
+        }
 
         def run(leaves: Any, graph: Any) -> Any:
             values = [Value(v) for v in leaves]
@@ -553,7 +644,7 @@ class FiftyGraphs(Exercise):
                 a, b = values[i], values[j]
                 if op == "div":
                     b = b * b + Value(1.0)
-                made = {"add": lambda a=a, b=b: a + b, "mul": lambda a=a, b=b: a * b, "sub": lambda a=a, b=b: a - b, "div": lambda a=a, b=b: a / b, "tanh": lambda a=a: a.tanh()}[op]()
+                made = ops[op](a, b)
                 if made is None:
                     return None
                 values.append(made)
@@ -576,8 +667,17 @@ class FiftyGraphs(Exercise):
     @staticmethod
     def judge(inputs: dict[str, Any], seen: Any) -> Verdict:
         """Against gradlab's engine (which the course's tests compare with torch)."""
+        import operator
+
         import gradlab
 
+        ops: dict[str, Any] = {
+            "add": operator.add,
+            "mul": operator.mul,
+            "sub": operator.sub,
+            "div": operator.truediv,
+            "tanh": lambda a, b: a.tanh(),
+        }
         if "missing" in seen:
             return FiftyGraphs.not_right("An operation returns None: it is still to be written.")
         rows = []
@@ -588,7 +688,7 @@ class FiftyGraphs(Exercise):
                 a, b = values[i], values[j]
                 if op == "div":
                     b = b * b + 1.0
-                values.append({"add": lambda a=a, b=b: a + b, "mul": lambda a=a, b=b: a * b, "sub": lambda a=a, b=b: a - b, "div": lambda a=a, b=b: a / b, "tanh": lambda a=a: a.tanh()}[op]())
+                values.append(ops[op](a, b))
             y = values[-1]
             for v in roots:
                 y = y + v
@@ -606,4 +706,6 @@ class FiftyGraphs(Exercise):
         flipped = np.isclose(np.abs(seen["rows"][first, 1:] - 1), np.abs(true[first, 1:] - 1)).all()
         if flipped:
             return FiftyGraphs.fits("sign-lost", example)
-        return FiftyGraphs.fits("input-for-result" if first == 4 else "quotient-like-product" if first == 3 else "sign-lost", example)
+        return FiftyGraphs.fits(
+            "input-for-result" if first == 4 else "quotient-like-product" if first == 3 else "sign-lost", example
+        )

@@ -1,4 +1,3 @@
-# ruff: noqa: E501  (messages are prose)
 """Lesson 06, retain_graph=True: what is saved, what is freed, who needs it again."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# ruff: noqa: E501  (messages are prose)
 """Lesson 07, cutting the graph: detach, .data, no_grad, inference_mode."""
 
 from __future__ import annotations
@@ -78,7 +77,7 @@ class FourFortyOrRaises(TableExercise):
         "`.data` and `.detach()` share p's memory. Only `detach()` shares the counter by which torch notices an edit. And `p.data = new` gives p other memory.",
         '```python\n"y = p * p;  p.data = torch.tensor(5.0);  y.backward()": 5 + ____,\n```',
     )
-    stub = "result = {               # a number, or \"raises\"\n" + "".join(f'    "{k}": ...,\n' for k in _PROGRAMS) + "}"
+    stub = 'result = {               # a number, or "raises"\n' + "".join(f'    "{k}": ...,\n' for k in _PROGRAMS) + "}"
     solution = _table(4, 2, "raises", 40, "raises", 10)
     wrong = (
         Wrong(_table(4, 2, "raises", 4, "raises", 4), "saved-is-a-copy"),
@@ -137,11 +136,11 @@ class StraightThrough(Exercise):
         "x + (something): let the something be cut off, and choose it so that the sum is the rounded value.",
         "```python\n    return x + (____).detach()\n```",
     )
-    stub = '''
+    stub = """
         def ste_round(x):
             "Rounds forward; backward lets the gradient through unchanged."
             return x.round()
-    '''
+    """
     solution = "def ste_round(x):\n    return x + (x.round() - x).detach()"
     also_right = (
         "def ste_round(x):\n    return x - (x - x.round()).data",
@@ -176,7 +175,12 @@ class StraightThrough(Exercise):
         y = answer["ste_round"](x)
         if not isinstance(y, torch.Tensor):
             return None
-        found = {"value": y.detach().double().numpy().copy(), "changed": bool(not np.array_equal(x.detach().numpy(), inputs["x"])), "grad": None, "way": bool(y.requires_grad)}
+        found = {
+            "value": y.detach().double().numpy().copy(),
+            "changed": bool(not np.array_equal(x.detach().numpy(), inputs["x"])),
+            "grad": None,
+            "way": bool(y.requires_grad),
+        }
         if y.requires_grad:
             y.backward(torch.tensor(inputs["g"], dtype=y.dtype))
             found["grad"] = None if x.grad is None else x.grad.numpy().copy()
@@ -190,7 +194,9 @@ class StraightThrough(Exercise):
         if seen["changed"]:
             return StraightThrough.fits("rounds-the-callers-x")
         x, value = inputs["x"], seen["value"]
-        example = f"For x = {x[0]:.2f} the value should be {np.round(x[0]):.0f}; yours is {float(value.ravel()[0]):.2f}."
+        example = (
+            f"For x = {x[0]:.2f} the value should be {np.round(x[0]):.0f}; yours is {float(value.ravel()[0]):.2f}."
+        )
         if value.shape != x.shape or not np.allclose(value, np.round(x), atol=1e-6):
             return StraightThrough.fits("wrong-value", example) if seen["way"] else StraightThrough.not_right(example)
         if not seen["way"]:
@@ -199,7 +205,9 @@ class StraightThrough(Exercise):
             return StraightThrough.right("Right: rounded on the way there, untouched on the way back.")
         if seen["grad"] is None or np.allclose(seen["grad"], 0):
             return StraightThrough.fits("round-has-zero-slope", f"A {inputs['g'][0]:.2f} arrives, a 0 leaves.")
-        return StraightThrough.not_right(f"A {inputs['g'][0]:.2f} arrives, and {seen['grad'][0]:.2f} leaves; it should be the same.")
+        return StraightThrough.not_right(
+            f"A {inputs['g'][0]:.2f} arrives, and {seen['grad'][0]:.2f} leaves; it should be the same."
+        )
 
 
 _LOG = """
@@ -230,7 +238,11 @@ class TheLog(Exercise):
     )
     stub = _LOG.format(early="", what="loss")
     solution = _LOG.format(early="", what="loss.item()")
-    also_right = (_LOG.format(early="", what="loss.detach()"), _LOG.format(early="", what="float(loss)"), _LOG.format(early="", what="loss.data"))
+    also_right = (
+        _LOG.format(early="", what="loss.detach()"),
+        _LOG.format(early="", what="float(loss)"),
+        _LOG.format(early="", what="loss.data"),
+    )
     wrong = (
         Wrong(_LOG.format(early="", what="loss.clone()"), "a-copy-has-history-too"),
         Wrong(_LOG.format(early="", what="loss * 1.0"), "a-copy-has-history-too"),
@@ -262,7 +274,18 @@ class TheLog(Exercise):
             if "does not require grad" not in str(error):
                 raise
             return {"cut": True}
-        kept = [{"history": getattr(v, "grad_fn", None) is not None, "text": isinstance(v, str), "values": [float(x) for x in v.detach().ravel()] if isinstance(v, torch.Tensor) else [float(v)] if isinstance(v, (int, float)) else []} for v in losses]
+        kept = [
+            {
+                "history": getattr(v, "grad_fn", None) is not None,
+                "text": isinstance(v, str),
+                "values": [float(x) for x in v.detach().ravel()]
+                if isinstance(v, torch.Tensor)
+                else [float(v)]
+                if isinstance(v, (int, float))
+                else [],
+            }
+            for v in losses
+        ]
         return {"cut": False, "kept": kept, "w": w.detach().numpy().copy()}
 
     @staticmethod
@@ -282,7 +305,9 @@ class TheLog(Exercise):
             return TheLog.fits("text-is-not-a-number")
         if not np.allclose(seen["w"], w):
             return TheLog.not_right("The training itself has changed: w ends elsewhere. Only the log needs repair.")
-        if len(kept) == 4 and all(len(v["values"]) == 1 and np.isclose(v["values"][0], t) for v, t in zip(kept, true, strict=True)):
+        if len(kept) == 4 and all(
+            len(v["values"]) == 1 and np.isclose(v["values"][0], t) for v, t in zip(kept, true, strict=True)
+        ):
             return TheLog.right("Right: the numbers stay, the graphs go.")
         return TheLog.fits("logs-something-else", f"The first loss was {true[0]:.4f}.")
 
@@ -307,11 +332,22 @@ class TargetNetwork(Exercise):
             return ((net(now) - (reward + 0.9 * net(later))) ** 2).mean()
     """
     solution = "def td_loss(net, now, later, reward):\n    target = (reward + 0.9 * net(later)).detach()\n    return ((net(now) - target) ** 2).mean()"
-    also_right = ("def td_loss(net, now, later, reward):\n    with torch.no_grad():\n        target = reward + 0.9 * net(later)\n    return torch.nn.functional.mse_loss(net(now), target)",)
+    also_right = (
+        "def td_loss(net, now, later, reward):\n    with torch.no_grad():\n        target = reward + 0.9 * net(later)\n    return torch.nn.functional.mse_loss(net(now), target)",
+    )
     wrong = (
-        Wrong("def td_loss(net, now, later, reward):\n    return ((net(now) - (reward + 0.9 * net(later.detach()))) ** 2).mean()", "cut-the-data"),
-        Wrong("def td_loss(net, now, later, reward):\n    return ((net(now).detach() - (reward + 0.9 * net(later))) ** 2).mean()", "cut-the-wrong-side"),
-        Wrong("def td_loss(net, now, later, reward):\n    return ((net(now) - (reward + 0.9 * net(later))) ** 2).mean().detach()", "everything-cut"),
+        Wrong(
+            "def td_loss(net, now, later, reward):\n    return ((net(now) - (reward + 0.9 * net(later.detach()))) ** 2).mean()",
+            "cut-the-data",
+        ),
+        Wrong(
+            "def td_loss(net, now, later, reward):\n    return ((net(now).detach() - (reward + 0.9 * net(later))) ** 2).mean()",
+            "cut-the-wrong-side",
+        ),
+        Wrong(
+            "def td_loss(net, now, later, reward):\n    return ((net(now) - (reward + 0.9 * net(later))) ** 2).mean().detach()",
+            "everything-cut",
+        ),
     )
     misconceptions = {
         "cut-the-data": "The data never asked for a gradient; the *weights* inside the network do, and through them the target is still pulled. Cut the result of the network.",
@@ -322,7 +358,12 @@ class TargetNetwork(Exercise):
     @staticmethod
     def inputs(rng: np.random.Generator) -> dict[str, Any]:
         """A one-layer network and a few rows."""
-        return {"w": rng.normal(size=(1, 3)), "now": rng.normal(size=(4, 3)), "later": rng.normal(size=(4, 3)), "reward": rng.normal(size=(4, 1))}
+        return {
+            "w": rng.normal(size=(1, 3)),
+            "now": rng.normal(size=(4, 3)),
+            "later": rng.normal(size=(4, 3)),
+            "reward": rng.normal(size=(4, 1)),
+        }
 
     @staticmethod
     def probe(answer: dict[str, Any], inputs: dict[str, Any]) -> Any:
@@ -337,7 +378,10 @@ class TargetNetwork(Exercise):
             return None
         if loss.requires_grad:
             loss.backward()
-        return {"loss": float(loss.detach()), "grad": None if net.weight.grad is None else net.weight.grad.numpy().copy()}
+        return {
+            "loss": float(loss.detach()),
+            "grad": None if net.weight.grad is None else net.weight.grad.numpy().copy(),
+        }
 
     @staticmethod
     def judge(inputs: dict[str, Any], seen: Any) -> Verdict:
@@ -353,10 +397,19 @@ class TargetNetwork(Exercise):
             return TargetNetwork.fits("everything-cut")
         if np.allclose(seen["grad"], one):
             return TargetNetwork.right()
-        return TargetNetwork.fits("cut-the-wrong-side") if np.allclose(seen["grad"], other) else TargetNetwork.fits("cut-the-data")
+        return (
+            TargetNetwork.fits("cut-the-wrong-side")
+            if np.allclose(seen["grad"], other)
+            else TargetNetwork.fits("cut-the-data")
+        )
 
 
-def _jobs(measure: str = "    with torch.no_grad():\n        return model(x)", step: str = "    with torch.no_grad():\n        w -= lr * w.grad", freeze: str = "    for p in model.parameters():\n        p.requires_grad_(False)", start: str = "    return h.detach()") -> str:
+def _jobs(
+    measure: str = "    with torch.no_grad():\n        return model(x)",
+    step: str = "    with torch.no_grad():\n        w -= lr * w.grad",
+    freeze: str = "    for p in model.parameters():\n        p.requires_grad_(False)",
+    start: str = "    return h.detach()",
+) -> str:
     return f"def measure(model, x):\n{measure}\n\ndef step(w, lr):\n{step}\n\ndef freeze(model):\n{freeze}\n\ndef start_anew(h):\n{start}\n"
 
 
@@ -377,7 +430,14 @@ class FourJobs(Exercise):
     )
     stub = _jobs("    return model(x)", "    w -= lr * w.grad", "    model.eval()", "    return h")
     solution = _jobs()
-    also_right = (_jobs("    return model(x).detach()", "    w.data -= lr * w.grad", "    model.requires_grad_(False)", "    return h.data"),)
+    also_right = (
+        _jobs(
+            "    return model(x).detach()",
+            "    w.data -= lr * w.grad",
+            "    model.requires_grad_(False)",
+            "    return h.data",
+        ),
+    )
     wrong = (
         Wrong(_jobs(measure="    model.eval()\n    return model(x)"), "eval-stops-recording"),
         Wrong(_jobs(freeze="    model.eval()"), "eval-stops-recording"),
@@ -405,7 +465,11 @@ class FourJobs(Exercise):
         x = torch.tensor(inputs["x"])
         model = torch.nn.Linear(2, 1).double()
         y = answer["measure"](model, x)
-        measured = None if not isinstance(y, torch.Tensor) else {"history": bool(y.requires_grad), "near": bool(torch.allclose(y, model(x).detach()))}
+        measured = (
+            None
+            if not isinstance(y, torch.Tensor)
+            else {"history": bool(y.requires_grad), "near": bool(torch.allclose(y, model(x).detach()))}
+        )
         w = torch.tensor(inputs["w"], requires_grad=True)
         (w * w).sum().backward()
         try:
@@ -422,9 +486,19 @@ class FourJobs(Exercise):
         if out.requires_grad:
             out.sum().backward()
             reached = v.grad is not None
-        h = answer["start_anew"]((v * 2))
-        fresh = None if not isinstance(h, torch.Tensor) else {"history": h.grad_fn is not None, "near": bool(torch.equal(h.detach(), v.detach() * 2))}
-        return {"measured": measured, "stepped": stepped, "frozen": not any(p.grad is not None for p in model.parameters()), "reached": bool(reached), "fresh": fresh}
+        h = answer["start_anew"](v * 2)
+        fresh = (
+            None
+            if not isinstance(h, torch.Tensor)
+            else {"history": h.grad_fn is not None, "near": bool(torch.equal(h.detach(), v.detach() * 2))}
+        )
+        return {
+            "measured": measured,
+            "stepped": stepped,
+            "frozen": not any(p.grad is not None for p in model.parameters()),
+            "reached": bool(reached),
+            "fresh": fresh,
+        }
 
     @staticmethod
     def judge(inputs: dict[str, Any], seen: Any) -> Verdict:
@@ -432,7 +506,12 @@ class FourJobs(Exercise):
         if seen["measured"] is None or seen["fresh"] is None:
             return FourJobs.not_right("`measure` and `start_anew` should return tensors.")
         if seen["measured"]["history"] or not seen["frozen"]:
-            return FourJobs.fits("eval-stops-recording", "`measure` gave a result with history." if seen["measured"]["history"] else "After `freeze` a parameter still got a gradient.")
+            return FourJobs.fits(
+                "eval-stops-recording",
+                "`measure` gave a result with history."
+                if seen["measured"]["history"]
+                else "After `freeze` a parameter still got a gradient.",
+            )
         if seen["stepped"] is None:
             return FourJobs.fits("leaf-edited-while-recording")
         if np.allclose(seen["stepped"], inputs["w"]):
@@ -440,7 +519,13 @@ class FourJobs(Exercise):
         if not np.allclose(seen["stepped"], 0.8 * inputs["w"]):
             return FourJobs.not_right("`step` should move w by -lr times its gradient.")
         if not seen["reached"]:
-            return FourJobs.not_right("After `freeze` the input gets no gradient any more; only the parameters should be left out.")
+            return FourJobs.not_right(
+                "After `freeze` the input gets no gradient any more; only the parameters should be left out."
+            )
         if seen["fresh"]["history"]:
             return FourJobs.fits("a-copy-has-history-too")
-        return FourJobs.right("All four.") if seen["measured"]["near"] and seen["fresh"]["near"] else FourJobs.not_right("The numbers have changed; only the history should.")
+        return (
+            FourJobs.right("All four.")
+            if seen["measured"]["near"] and seen["fresh"]["near"]
+            else FourJobs.not_right("The numbers have changed; only the history should.")
+        )

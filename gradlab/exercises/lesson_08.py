@@ -1,4 +1,3 @@
-# ruff: noqa: E501  (messages are prose)
 """Lesson 08, in-place edits and version counters."""
 
 from __future__ import annotations
@@ -60,7 +59,9 @@ def _table(*values: object) -> str:
 class EightEdits(TableExercise):
     id = "08-1"
     title = "Eight edits"
-    question = "`w` is a leaf that requires a gradient. Which of the eight raise an error, sooner or later? `True` or `False`."
+    question = (
+        "`w` is a leaf that requires a gradient. Which of the eight raise an error, sooner or later? `True` or `False`."
+    )
     names = ("raises",)
     hints = (
         "For each edit: was the *old* content of that memory saved by somebody? (Table in lesson 06: input, result, both, nothing.)",
@@ -161,7 +162,13 @@ class SmallestRepair(Exercise):
         out = answer["layer"](x, w)
         if not isinstance(out, torch.Tensor):
             return None
-        found = {"value": out.detach().numpy().copy(), "changed": bool(not np.array_equal(x.detach().numpy(), inputs["x"])), "grad": None, "raised": False, "node": out.grad_fn.name() if out.grad_fn else ""}
+        found = {
+            "value": out.detach().numpy().copy(),
+            "changed": bool(not np.array_equal(x.detach().numpy(), inputs["x"])),
+            "grad": None,
+            "raised": False,
+            "node": out.grad_fn.name() if out.grad_fn else "",
+        }
         if out.requires_grad:
             try:
                 out.sum().backward()
@@ -182,16 +189,27 @@ class SmallestRepair(Exercise):
         if seen["value"].shape != s.shape or not np.allclose(seen["value"], s + x):
             return SmallestRepair.not_right("The values have changed: they should be sigmoid(x @ w) + x.")
         if seen["raised"]:
-            return SmallestRepair.fits("no-grad-is-no-edit" if seen["node"].startswith("Sigmoid") else "same-edit-other-name", "Backward raised `... modified by an inplace operation`.")
+            return SmallestRepair.fits(
+                "no-grad-is-no-edit" if seen["node"].startswith("Sigmoid") else "same-edit-other-name",
+                "Backward raised `... modified by an inplace operation`.",
+            )
         if seen["grad"] is None:
             return SmallestRepair.fits("cuts-instead")
         true = x.T @ (s * (1 - s))
-        return SmallestRepair.right() if np.allclose(seen["grad"], true) else SmallestRepair.fits("hides-the-edit", f"The first entry of w.grad should be {true[0, 0]:.4f}; it is {seen['grad'][0, 0]:.4f}.")
+        return (
+            SmallestRepair.right()
+            if np.allclose(seen["grad"], true)
+            else SmallestRepair.fits(
+                "hides-the-edit",
+                f"The first entry of w.grad should be {true[0, 0]:.4f}; it is {seen['grad'][0, 0]:.4f}.",
+            )
+        )
 
 
 class UpdateStep(Exercise):
     id = "08-3"
     title = "An update without an error"
+    seconds = 60.0  # the first optimizer of a session takes torch some seconds
     question = """
         Write `update(w, lr)`: move the leaf w by `-lr * w.grad`. It has to be **the same tensor object** afterwards, still a leaf that requires a gradient, with its memory in the same place (others
         hold views of it), and edits must stay visible to torch's counter.
@@ -242,7 +260,13 @@ class UpdateStep(Exercise):
         (w * w).sum().backward()
         version = w._version
         answer["update"](w, 0.1)
-        return {"w": w.detach().numpy().copy(), "window": window.numpy().copy(), "requires": bool(w.requires_grad), "leaf": bool(w.is_leaf), "seen": bool(w._version > version)}
+        return {
+            "w": w.detach().numpy().copy(),
+            "window": window.numpy().copy(),
+            "requires": bool(w.requires_grad),
+            "leaf": bool(w.is_leaf),
+            "seen": bool(w._version > version),
+        }
 
     @staticmethod
     def judge(inputs: dict[str, Any], seen: Any) -> Verdict:
@@ -253,12 +277,18 @@ class UpdateStep(Exercise):
         if np.allclose(moved, 1.2 * w):
             return UpdateStep.fits("uphill")
         if not np.allclose(moved, 0.8 * w):
-            return UpdateStep.not_right(f"w was {w[0]:.3f}, its gradient {2 * w[0]:.3f}, lr 0.1: it should be {0.8 * w[0]:.3f} and is {moved[0]:.3f}.")
+            return UpdateStep.not_right(
+                f"w was {w[0]:.3f}, its gradient {2 * w[0]:.3f}, lr 0.1: it should be {0.8 * w[0]:.3f} and is {moved[0]:.3f}."
+            )
         if not (seen["requires"] and seen["leaf"]):
             return UpdateStep.fits("never-asks-again")
         if not np.allclose(seen["window"], moved[1:]):
             return UpdateStep.fits("other-memory")
-        return UpdateStep.right("Right: same object, same memory, and the edit is on the record.") if seen["seen"] else UpdateStep.fits("unseen-edit")
+        return (
+            UpdateStep.right("Right: same object, same memory, and the edit is on the record.")
+            if seen["seen"]
+            else UpdateStep.fits("unseen-edit")
+        )
 
 
 _SAVED = """
@@ -301,10 +331,28 @@ class VersionCheck(Exercise):
         get='if self.memory.version != self.version:\n            raise RuntimeError("modified by an inplace operation since it was saved")\n        return self.memory.numbers',
     )
     wrong = (
-        Wrong(_SAVED.format(init="self.memory = memory", get='if self.memory.version != 0:\n            raise RuntimeError("edited")\n        return self.memory.numbers'), "edited-ever"),
+        Wrong(
+            _SAVED.format(
+                init="self.memory = memory",
+                get='if self.memory.version != 0:\n            raise RuntimeError("edited")\n        return self.memory.numbers',
+            ),
+            "edited-ever",
+        ),
         Wrong(_SAVED.format(init="self.numbers = list(memory.numbers)", get="return self.numbers"), "saves-a-copy"),
-        Wrong(_SAVED.format(init="self.memory, self.old = memory, memory.numbers", get='if self.old != self.memory.numbers:\n            raise RuntimeError("edited")\n        return self.memory.numbers'), "compares-with-itself"),
-        Wrong(_SAVED.format(init="self.memory, self.version = memory, memory.version", get='assert self.memory.version == self.version\n        return self.memory.numbers'), "assert-is-no-error-message"),
+        Wrong(
+            _SAVED.format(
+                init="self.memory, self.old = memory, memory.numbers",
+                get='if self.old != self.memory.numbers:\n            raise RuntimeError("edited")\n        return self.memory.numbers',
+            ),
+            "compares-with-itself",
+        ),
+        Wrong(
+            _SAVED.format(
+                init="self.memory, self.version = memory, memory.version",
+                get="assert self.memory.version == self.version\n        return self.memory.numbers",
+            ),
+            "assert-is-no-error-message",
+        ),
     )
     misconceptions = {
         "edited-ever": "Edits *before* the saving are harmless: what counts is whether anything happened since.",

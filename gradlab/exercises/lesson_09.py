@@ -1,4 +1,3 @@
-# ruff: noqa: E501  (messages are prose)
 """Lesson 09, shapes: broadcasting, reductions, backward(v)."""
 
 from __future__ import annotations
@@ -66,22 +65,34 @@ class Unbroadcast(Exercise):
         "Broadcasting does two things: it puts new axes in front, and it stretches axes of length 1. Undo both by summing; keep the axes that were there.",
         "```python\n    while g.dim() > len(shape):\n        g = g.sum(0)\n    for i, n in enumerate(shape):\n        if n == 1:\n            g = g.sum(i, keepdim=____)\n    return g\n```",
     )
-    stub = '''
+    stub = """
         def unbroadcast(g, shape):
             "A small tensor of `shape` was stretched to g.shape. Bring the gradient back to it."
             ...
-    '''
+    """
     solution = "def unbroadcast(g, shape):\n    while g.dim() > len(shape):\n        g = g.sum(0)\n    for i, n in enumerate(shape):\n        if n == 1:\n            g = g.sum(i, keepdim=True)\n    return g"
     also_right = (
         "def unbroadcast(g, shape):\n    return g.sum_to_size(shape)",
         "def unbroadcast(g, shape):\n    small = torch.zeros(shape, dtype=g.dtype, requires_grad=True)\n    return torch.autograd.grad(small.expand(g.shape), small, g)[0]",
     )
     wrong = (
-        Wrong("def unbroadcast(g, shape):\n    while g.dim() > len(shape):\n        g = g.sum(0)\n    return g", "forgot-size-one-axes"),
-        Wrong("def unbroadcast(g, shape):\n    while g.dim() > len(shape):\n        g = g.sum(0)\n    for i, n in reversed(list(enumerate(shape))):\n        if n == 1:\n            g = g.sum(i)\n    return g", "lost-the-axis"),
+        Wrong(
+            "def unbroadcast(g, shape):\n    while g.dim() > len(shape):\n        g = g.sum(0)\n    return g",
+            "forgot-size-one-axes",
+        ),
+        Wrong(
+            "def unbroadcast(g, shape):\n    while g.dim() > len(shape):\n        g = g.sum(0)\n    for i, n in reversed(list(enumerate(shape))):\n        if n == 1:\n            g = g.sum(i)\n    return g",
+            "lost-the-axis",
+        ),
         Wrong("def unbroadcast(g, shape):\n    return g.sum().expand(shape)", "sums-everything"),
-        Wrong("def unbroadcast(g, shape):\n    while g.dim() > len(shape):\n        g = g[0]\n    for i, n in enumerate(shape):\n        if n == 1:\n            g = g.narrow(i, 0, 1)\n    return g", "picks-instead-of-sums"),
-        Wrong("def unbroadcast(g, shape):\n    while g.dim() > len(shape):\n        g = g.mean(0)\n    for i, n in enumerate(shape):\n        if n == 1:\n            g = g.mean(i, keepdim=True)\n    return g", "averages-instead-of-sums"),
+        Wrong(
+            "def unbroadcast(g, shape):\n    while g.dim() > len(shape):\n        g = g[0]\n    for i, n in enumerate(shape):\n        if n == 1:\n            g = g.narrow(i, 0, 1)\n    return g",
+            "picks-instead-of-sums",
+        ),
+        Wrong(
+            "def unbroadcast(g, shape):\n    while g.dim() > len(shape):\n        g = g.mean(0)\n    for i, n in enumerate(shape):\n        if n == 1:\n            g = g.mean(i, keepdim=True)\n    return g",
+            "averages-instead-of-sums",
+        ),
     )
     misconceptions = {
         "forgot-size-one-axes": "New axes in front are undone, but an axis of length 1 that was stretched has to be summed as well.",
@@ -94,7 +105,12 @@ class Unbroadcast(Exercise):
     @staticmethod
     def inputs(rng: np.random.Generator) -> dict[str, Any]:
         """Gradients of several large shapes."""
-        return {"a": rng.normal(size=(2, 3)), "b": rng.normal(size=(2, 3)), "c": rng.normal(size=(4, 2, 3)), "d": rng.normal(size=(2, 3))}
+        return {
+            "a": rng.normal(size=(2, 3)),
+            "b": rng.normal(size=(2, 3)),
+            "c": rng.normal(size=(4, 2, 3)),
+            "d": rng.normal(size=(2, 3)),
+        }
 
     @staticmethod
     def probe(answer: dict[str, Any], inputs: dict[str, Any]) -> Any:
@@ -110,15 +126,28 @@ class Unbroadcast(Exercise):
     @staticmethod
     def judge(inputs: dict[str, Any], seen: Any) -> Verdict:
         """Against sums by hand."""
-        true = {"a": inputs["a"].sum(0), "b": inputs["b"].sum(1, keepdims=True), "c": inputs["c"].sum((0, 1)).reshape(1, 3), "d": inputs["d"]}
-        wrong = [n for n, t in true.items() if seen[n] is None or seen[n].shape != t.shape or not np.allclose(seen[n], t)]
+        true = {
+            "a": inputs["a"].sum(0),
+            "b": inputs["b"].sum(1, keepdims=True),
+            "c": inputs["c"].sum((0, 1)).reshape(1, 3),
+            "d": inputs["d"],
+        }
+        wrong = [
+            n for n, t in true.items() if seen[n] is None or seen[n].shape != t.shape or not np.allclose(seen[n], t)
+        ]
         if not wrong:
             return Unbroadcast.right("Right, for new axes in front and for stretched ones.")
         n = wrong[0]
         if seen[n] is None:
             return Unbroadcast.not_right("`unbroadcast` should return a tensor.")
         example = f"From {inputs[n].shape} to {true[n].shape}: you return shape {seen[n].shape}."
-        if any(seen[m].shape != true[m].shape and seen[m].size == true[m].size and np.allclose(seen[m].ravel(), true[m].ravel()) for m in wrong if seen[m] is not None):
+        if any(
+            seen[m].shape != true[m].shape
+            and seen[m].size == true[m].size
+            and np.allclose(seen[m].ravel(), true[m].ravel())
+            for m in wrong
+            if seen[m] is not None
+        ):
             return Unbroadcast.fits("lost-the-axis", example)
         if "a" not in wrong and any(seen[m].size > true[m].size for m in wrong if seen[m] is not None):
             return Unbroadcast.fits("forgot-size-one-axes", example)
@@ -144,11 +173,11 @@ class ByHand(Exercise):
         "Each input collects over the outputs: v₁·W₁ⱼ + v₂·W₂ⱼ. Which product of v and W is that?",
         "```python\n    return ____ @ W\n```",
     )
-    stub = '''
+    stub = """
         def vjp(W, x, v):
             "x.grad after (W @ x).backward(v), without calling backward."
             ...
-    '''
+    """
     solution = "def vjp(W, x, v):\n    return v @ W"
     also_right = ("def vjp(W, x, v):\n    return W.T @ v", "def vjp(W, x, v):\n    return (W * v.unsqueeze(1)).sum(0)")
     wrong = (
@@ -195,7 +224,11 @@ class ByHand(Exercise):
         if seen.shape == (2,):
             return ByHand.fits("output-shape", example)
         sums = inputs["W"].sum(0)
-        for word, form in {"v-left-out": sums, "v-is-a-factor": sums * inputs["v"].sum(), "times-the-input": true * inputs["x"]}.items():
+        for word, form in {
+            "v-left-out": sums,
+            "v-is-a-factor": sums * inputs["v"].sum(),
+            "times-the-input": true * inputs["x"],
+        }.items():
             if seen.shape == form.shape and np.allclose(seen, form):
                 return ByHand.fits(word, example)
         return ByHand.not_right(example)
@@ -267,7 +300,12 @@ class SilentLoss(Exercise):
                 return SilentLoss.not_right("The value is right, but the gradient of the predictions is not.")
             return SilentLoss.right()
         example = f"For five pairs the mean squared error is {true:.4f}; you return {value:.4f}."
-        for word, form in {"sum-for-mean": true * 5, "means-before-squares": (p.mean() - t.mean()) ** 2, "still-a-square": square.mean(), "divides-differently": square.sum() / 5}.items():
+        for word, form in {
+            "sum-for-mean": true * 5,
+            "means-before-squares": (p.mean() - t.mean()) ** 2,
+            "still-a-square": square.mean(),
+            "divides-differently": square.sum() / 5,
+        }.items():
             if np.isclose(value, form):
                 return SilentLoss.fits(word, example)
         return SilentLoss.not_right(example)
@@ -287,16 +325,19 @@ class MaxBack(Exercise):
         "Only the places that hold the maximum get something; together they get exactly what arrives.",
         "```python\n    mask = (x == x.max()).to(x.dtype)\n    return g * mask / ____\n```",
     )
-    stub = '''
+    stub = """
         def max_back(g, x):
             "g arrives at m = x.max(). What leaves towards x?"
             ...
-    '''
+    """
     solution = "def max_back(g, x):\n    mask = (x == x.max()).to(x.dtype)\n    return g * mask / mask.sum()"
     also_right = ("def max_back(g, x):\n    return g * (x == x.max()) / (x == x.max()).sum()",)
     wrong = (
         Wrong("def max_back(g, x):\n    return g * (x == x.max()).to(x.dtype)", "ties-paid-in-full"),
-        Wrong("def max_back(g, x):\n    out = torch.zeros_like(x)\n    out.view(-1)[x.argmax()] = g\n    return out", "winner-takes-all"),
+        Wrong(
+            "def max_back(g, x):\n    out = torch.zeros_like(x)\n    out.view(-1)[x.argmax()] = g\n    return out",
+            "winner-takes-all",
+        ),
         Wrong("def max_back(g, x):\n    return g * torch.ones_like(x) / x.numel()", "max-is-mean"),
     )
     misconceptions = {
@@ -338,7 +379,11 @@ class MaxBack(Exercise):
         if all(s.shape == t.shape and np.allclose(s, t) for s, t in zip(seen, true, strict=True)):
             return MaxBack.right()
         if seen[0].shape != true[0].shape or not np.allclose(seen[0], true[0]):
-            return MaxBack.fits("max-is-mean") if seen[0].shape == true[0].shape and np.count_nonzero(seen[0]) == seen[0].size else MaxBack.not_right("Not yet right for a tensor without ties.")
+            return (
+                MaxBack.fits("max-is-mean")
+                if seen[0].shape == true[0].shape and np.count_nonzero(seen[0]) == seen[0].size
+                else MaxBack.not_right("Not yet right for a tensor without ties.")
+            )
         example = f"For [..., 5, ..., 5] a {inputs['g']:.2f} arrives; your gradients sum up to {seen[1].sum():.2f}."
         return MaxBack.fits("ties-paid-in-full" if seen[1].sum() > inputs["g"] * 1.01 else "winner-takes-all", example)
 
@@ -412,4 +457,8 @@ class MatmulBack(Exercise):
         if near(seen[0], true[0].T) or near(seen[1], true[1].T):
             return MatmulBack.fits("turned-round", example)
         ones = np.ones_like(G)
-        return MatmulBack.fits("forgot-incoming", example) if near(seen[0], ones @ B.T) or near(seen[1], A.T @ ones) else MatmulBack.not_right(example)
+        return (
+            MatmulBack.fits("forgot-incoming", example)
+            if near(seen[0], ones @ B.T) or near(seen[1], A.T @ ones)
+            else MatmulBack.not_right(example)
+        )

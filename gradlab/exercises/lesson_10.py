@@ -1,4 +1,3 @@
-# ruff: noqa: E501  (messages are prose)
 """Lesson 10, hooks, and why a gradient is None or NaN."""
 
 from __future__ import annotations
@@ -77,14 +76,14 @@ class ExplainNone(Exercise):
         "Walk from `loss.grad_fn` as in 02-2, all the way down, and look for the node whose `variable` **is** t. A loss without a graph reaches nobody.",
         '```python\n        if getattr(node, "variable", None) is ____:\n            return "not yet"\n```',
     )
-    stub = '''
+    stub = """
         def explain_none(t, loss):
             "One of: wrong dtype, not required, not a leaf, not reached, not yet."
             ...
-    '''
+    """
     solution = _EXPLAIN
     also_right = (
-        _EXPLAIN.replace('if not (t.dtype.is_floating_point or t.dtype.is_complex):', "if not t.is_floating_point():"),
+        _EXPLAIN.replace("if not (t.dtype.is_floating_point or t.dtype.is_complex):", "if not t.is_floating_point():"),
         """
         def explain_none(t, loss):
             if not t.is_floating_point(): return "wrong dtype"
@@ -96,11 +95,28 @@ class ExplainNone(Exercise):
         """,
     )
     wrong = (
-        Wrong(_EXPLAIN.replace('if not (t.dtype.is_floating_point or t.dtype.is_complex):\n        return "wrong dtype"\n    if', "if"), "dtype-forgotten"),
+        Wrong(
+            _EXPLAIN.replace(
+                'if not (t.dtype.is_floating_point or t.dtype.is_complex):\n        return "wrong dtype"\n    if', "if"
+            ),
+            "dtype-forgotten",
+        ),
         Wrong(_EXPLAIN.replace('if not t.is_leaf:\n        return "not a leaf"\n    ', ""), "results-keep-their-grad"),
-        Wrong('def explain_none(t, loss):\n    if not t.is_floating_point():\n        return "wrong dtype"\n    if not t.requires_grad:\n        return "not required"\n    if not t.is_leaf:\n        return "not a leaf"\n    if loss.grad_fn and any(getattr(n, "variable", None) is t for n, _ in loss.grad_fn.next_functions):\n        return "not yet"\n    return "not reached"', "only-one-level"),
-        Wrong(_EXPLAIN.replace('if getattr(node, "variable", None) is t:', 'if hasattr(node, "variable") and torch.equal(node.variable, t):'), "equal-is-not-the-same"),
-        Wrong('def explain_none(t, loss):\n    if not t.is_floating_point():\n        return "wrong dtype"\n    if not t.requires_grad:\n        return "not required"\n    if not t.is_leaf:\n        return "not a leaf"\n    return "not yet"', "requires-grad-means-reached"),
+        Wrong(
+            'def explain_none(t, loss):\n    if not t.is_floating_point():\n        return "wrong dtype"\n    if not t.requires_grad:\n        return "not required"\n    if not t.is_leaf:\n        return "not a leaf"\n    if loss.grad_fn and any(getattr(n, "variable", None) is t for n, _ in loss.grad_fn.next_functions):\n        return "not yet"\n    return "not reached"',
+            "only-one-level",
+        ),
+        Wrong(
+            _EXPLAIN.replace(
+                'if getattr(node, "variable", None) is t:',
+                'if hasattr(node, "variable") and torch.equal(node.variable, t):',
+            ),
+            "equal-is-not-the-same",
+        ),
+        Wrong(
+            'def explain_none(t, loss):\n    if not t.is_floating_point():\n        return "wrong dtype"\n    if not t.requires_grad:\n        return "not required"\n    if not t.is_leaf:\n        return "not a leaf"\n    return "not yet"',
+            "requires-grad-means-reached",
+        ),
     )
     misconceptions = {
         "dtype-forgotten": "An integer tensor cannot require a gradient: that it does not is not the cause. The dtype is.",
@@ -148,11 +164,13 @@ class ExplainNone(Exercise):
         }
         words = seen["words"]
         if seen["filled"]:
-            return ExplainNone.not_right("Your function ran a backward and filled a `.grad`. A question should not change what it asks about.")
+            return ExplainNone.not_right(
+                "Your function ran a backward and filled a `.grad`. A question should not change what it asks about."
+            )
         wrong = [name for name in truth if words[name] != truth[name]]
         if not wrong:
             return ExplainNone.right("Right for all seven. `gradlab.why` does this and more.")
-        example = f"For {wrong[0]}: expected \"{truth[wrong[0]]}\", got {words[wrong[0]]!r}."
+        example = f'For {wrong[0]}: expected "{truth[wrong[0]]}", got {words[wrong[0]]!r}.'
         if "integers" in wrong and words["integers"] == "not required":
             return ExplainNone.fits("dtype-forgotten", example)
         if wrong == ["a result in the graph"]:
@@ -161,7 +179,11 @@ class ExplainNone(Exercise):
             return ExplainNone.fits("only-one-level", example)
         if words["a leaf, and a loss without a graph"] == "not yet":
             return ExplainNone.fits("requires-grad-means-reached", example)
-        return ExplainNone.fits("equal-is-not-the-same", example) if wrong == ["a leaf that only looks like it"] else ExplainNone.not_right(example)
+        return (
+            ExplainNone.fits("equal-is-not-the-same", example)
+            if wrong == ["a leaf that only looks like it"]
+            else ExplainNone.not_right(example)
+        )
 
 
 class ClipByHook(Exercise):
@@ -177,18 +199,29 @@ class ClipByHook(Exercise):
         "`t.register_hook(f)`: f gets the gradient, and what f *returns* takes its place. It must not write into what it got: others may hold it.",
         "```python\ndef clip(t, limit):\n    t.register_hook(lambda g: g.____(-limit, limit))\n```",
     )
-    stub = '''
+    stub = """
         def clip(t, limit):
             "Gradients that flow through t stay between -limit and limit."
             ...
-    '''
+    """
     solution = "def clip(t, limit):\n    t.register_hook(lambda g: g.clamp(-limit, limit))"
-    also_right = ("def clip(t, limit):\n    def f(g):\n        return torch.minimum(torch.maximum(g, torch.full_like(g, -limit)), torch.full_like(g, limit))\n    t.register_hook(f)",)
+    also_right = (
+        "def clip(t, limit):\n    def f(g):\n        return torch.minimum(torch.maximum(g, torch.full_like(g, -limit)), torch.full_like(g, limit))\n    t.register_hook(f)",
+    )
     wrong = (
-        Wrong("def clip(t, limit):\n    def f(g):\n        g.clamp(-limit, limit)\n    t.register_hook(f)", "returns-nothing"),
-        Wrong("def clip(t, limit):\n    def f(g):\n        return g.clamp_(-limit, limit)\n    t.register_hook(f)", "edits-the-shared-gradient"),
+        Wrong(
+            "def clip(t, limit):\n    def f(g):\n        g.clamp(-limit, limit)\n    t.register_hook(f)",
+            "returns-nothing",
+        ),
+        Wrong(
+            "def clip(t, limit):\n    def f(g):\n        return g.clamp_(-limit, limit)\n    t.register_hook(f)",
+            "edits-the-shared-gradient",
+        ),
         Wrong("def clip(t, limit):\n    if t.grad is not None:\n        t.grad.clamp_(-limit, limit)", "too-early"),
-        Wrong("def clip(t, limit):\n    t.register_hook(lambda g: g * min(1.0, limit / g.norm().item()))", "clips-the-length"),
+        Wrong(
+            "def clip(t, limit):\n    t.register_hook(lambda g: g * min(1.0, limit / g.norm().item()))",
+            "clips-the-length",
+        ),
         Wrong("def clip(t, limit):\n    t.data.clamp_(-limit, limit)", "clips-the-numbers"),
     )
     misconceptions = {
@@ -218,7 +251,12 @@ class ClipByHook(Exercise):
             hooked = bool(t._backward_hooks)
             changed = bool((t.detach() != 9.0).any())
             y.backward(torch.tensor(inputs["g"]))
-            found[kind] = {"t": None if x.grad is None else x.grad.numpy().copy(), "neighbour": None if neighbour.grad is None else neighbour.grad.numpy().copy(), "changed": changed, "hooked": hooked}
+            found[kind] = {
+                "t": None if x.grad is None else x.grad.numpy().copy(),
+                "neighbour": None if neighbour.grad is None else neighbour.grad.numpy().copy(),
+                "changed": changed,
+                "hooked": hooked,
+            }
         return found
 
     @staticmethod
@@ -236,9 +274,16 @@ class ClipByHook(Exercise):
             if not np.allclose(t, true):
                 if np.allclose(t, g):
                     return ClipByHook.fits("returns-nothing" if seen[kind]["hooked"] else "too-early", example)
-                return ClipByHook.fits("clips-the-length", example) if np.isclose(np.linalg.norm(t), 1.0) else ClipByHook.not_right(example)
+                return (
+                    ClipByHook.fits("clips-the-length", example)
+                    if np.isclose(np.linalg.norm(t), 1.0)
+                    else ClipByHook.not_right(example)
+                )
             if not np.allclose(neighbour, g):
-                return ClipByHook.fits("edits-the-shared-gradient", f"For y = t + u, u should get {np.round(g, 2).tolist()} and gets {np.round(neighbour, 2).tolist()}.")
+                return ClipByHook.fits(
+                    "edits-the-shared-gradient",
+                    f"For y = t + u, u should get {np.round(g, 2).tolist()} and gets {np.round(neighbour, 2).tolist()}.",
+                )
         return ClipByHook.right()
 
 
@@ -258,14 +303,19 @@ class SafeRoot(Exercise):
         def safe_root(x):
             return torch.where(x > 0, x.sqrt(), 0.0)
     """
-    solution = "def safe_root(x):\n    inner = torch.where(x > 0, x, 1.0)\n    return torch.where(x > 0, inner.sqrt(), 0.0)"
+    solution = (
+        "def safe_root(x):\n    inner = torch.where(x > 0, x, 1.0)\n    return torch.where(x > 0, inner.sqrt(), 0.0)"
+    )
     also_right = (
         "def safe_root(x):\n    return torch.where(x > 0, x.clamp(min=1e-30).sqrt(), 0.0)",
         "def safe_root(x):\n    out = torch.zeros_like(x)\n    out[x > 0] = x[x > 0].sqrt()\n    return out",
     )
     wrong = (
         Wrong("def safe_root(x):\n    return x.sqrt() * (x > 0)", "multiplied-away"),
-        Wrong("def safe_root(x):\n    return torch.nan_to_num(torch.where(x > 0, x.sqrt(), 0.0))", "values-were-not-the-trouble"),
+        Wrong(
+            "def safe_root(x):\n    return torch.nan_to_num(torch.where(x > 0, x.sqrt(), 0.0))",
+            "values-were-not-the-trouble",
+        ),
         Wrong("def safe_root(x):\n    return torch.where(x > 0, x.sqrt().detach(), 0.0)", "everything-cut"),
         Wrong("def safe_root(x):\n    return (x.clamp(min=0) + 1e-12).sqrt()", "values-moved"),
         Wrong("def safe_root(x):\n    return torch.where(x > 0, (x + 1e-12).sqrt(), 0.0)", "a-little-added"),
@@ -317,7 +367,11 @@ class SafeRoot(Exercise):
             return SafeRoot.right("Right: nothing harmful in either branch.")
         if np.isnan(grad[2]) and np.isfinite(grad[1]):
             return SafeRoot.fits("a-little-added", example)
-        return SafeRoot.fits("values-were-not-the-trouble", example) if np.isnan(grad).any() else SafeRoot.not_right(example)
+        return (
+            SafeRoot.fits("values-were-not-the-trouble", example)
+            if np.isnan(grad).any()
+            else SafeRoot.not_right(example)
+        )
 
 
 def _order(a: object, b: object, h: object, x: object) -> str:
@@ -375,13 +429,19 @@ class OrderOfHooks(TableExercise):
         h.backward()
         assert h.grad is not None
         assert x.grad is not None
-        return {"A is given": given["A is given"], "B is given": given["B is given"], "h.grad": h.grad.item(), "x.grad": x.grad.item()}
+        return {
+            "A is given": given["A is given"],
+            "B is given": given["B is given"],
+            "h.grad": h.grad.item(),
+            "x.grad": x.grad.item(),
+        }
 
     @classmethod
     def word(cls, key: str, given: Any, true: Any) -> str | None:
         """Which misunderstanding a wrong number shows."""
         if key == "h.grad":
-            return {10: "retained-in-the-middle", 1: "retained-before-hooks", 20: "last-hook-first"}.get(given) if isinstance(given, (int, float)) else None
+            words: dict[Any, str] = {10: "retained-in-the-middle", 1: "retained-before-hooks", 20: "last-hook-first"}
+            return words.get(given) if isinstance(given, (int, float)) else None
         if key == "x.grad" and given in (3, 30):
             return "hooks-only-look"
         if key == "B is given":
@@ -417,18 +477,43 @@ class StepInHook(Exercise):
         "`p.register_post_accumulate_grad_hook(f)` calls f(p) when `p.grad` is there. Move p without recording, then drop its grad.",
         "```python\n    def step(p):\n        with torch.no_grad():\n            p -= lr * p.grad\n        p.grad = ____\n```",
     )
-    stub = '''
+    stub = """
         def attach(params, lr):
             "Let each parameter take its own step as soon as its gradient is there."
             ...
-    '''
-    solution = _ATTACH.format(body="        with torch.no_grad():\n            p -= lr * p.grad\n        p.grad = None", how="register_post_accumulate_grad_hook")
-    also_right = (_ATTACH.format(body="        p.detach().sub_(lr * p.grad)\n        p.grad = None", how="register_post_accumulate_grad_hook"),)
+    """
+    solution = _ATTACH.format(
+        body="        with torch.no_grad():\n            p -= lr * p.grad\n        p.grad = None",
+        how="register_post_accumulate_grad_hook",
+    )
+    also_right = (
+        _ATTACH.format(
+            body="        p.detach().sub_(lr * p.grad)\n        p.grad = None", how="register_post_accumulate_grad_hook"
+        ),
+    )
     wrong = (
-        Wrong("def attach(params, lr):\n    for p in params:\n        def step(g, p=p):\n            if p.grad is not None:\n                p.data -= lr * p.grad\n            p.grad = None\n        p.register_hook(step)", "before-it-is-stored"),
-        Wrong(_ATTACH.format(body="        with torch.no_grad():\n            p -= lr * p.grad", how="register_post_accumulate_grad_hook"), "gradient-kept"),
-        Wrong("def attach(params, lr):\n    def step(p):\n        with torch.no_grad():\n            p -= lr * p.grad\n        p.grad = None\n    params[-1].register_post_accumulate_grad_hook(step)", "one-of-them"),
-        Wrong(_ATTACH.format(body="        with torch.no_grad():\n            p += lr * p.grad\n        p.grad = None", how="register_post_accumulate_grad_hook"), "uphill"),
+        Wrong(
+            "def attach(params, lr):\n    for p in params:\n        def step(g, p=p):\n            if p.grad is not None:\n                p.data -= lr * p.grad\n            p.grad = None\n        p.register_hook(step)",
+            "before-it-is-stored",
+        ),
+        Wrong(
+            _ATTACH.format(
+                body="        with torch.no_grad():\n            p -= lr * p.grad",
+                how="register_post_accumulate_grad_hook",
+            ),
+            "gradient-kept",
+        ),
+        Wrong(
+            "def attach(params, lr):\n    def step(p):\n        with torch.no_grad():\n            p -= lr * p.grad\n        p.grad = None\n    params[-1].register_post_accumulate_grad_hook(step)",
+            "one-of-them",
+        ),
+        Wrong(
+            _ATTACH.format(
+                body="        with torch.no_grad():\n            p += lr * p.grad\n        p.grad = None",
+                how="register_post_accumulate_grad_hook",
+            ),
+            "uphill",
+        ),
     )
     misconceptions = {
         "before-it-is-stored": "`register_hook` is called *before* the gradient is stored: at that moment `p.grad` is still empty or old.",
@@ -452,7 +537,12 @@ class StepInHook(Exercise):
         found = []
         for _ in range(2):
             sum((p * torch.tensor(c)).sum() for p, c in zip(params, inputs["c"], strict=True)).backward()
-            found.append({"p": np.stack([p.detach().numpy() for p in params]).tolist(), "kept": [p.grad is not None for p in params]})
+            found.append(
+                {
+                    "p": np.stack([p.detach().numpy() for p in params]).tolist(),
+                    "kept": [p.grad is not None for p in params],
+                }
+            )
         return found
 
     @staticmethod
@@ -470,4 +560,8 @@ class StepInHook(Exercise):
         if any(seen[0]["kept"]):
             return StepInHook.fits("gradient-kept")
         good = np.allclose(first, p - 0.1 * c) and np.allclose(second, p - 0.2 * c)
-        return StepInHook.right() if good else StepInHook.not_right("The parameters should move by -lr times their gradient at each backward.")
+        return (
+            StepInHook.right()
+            if good
+            else StepInHook.not_right("The parameters should move by -lr times their gradient at each backward.")
+        )

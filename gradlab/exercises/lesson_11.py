@@ -1,4 +1,3 @@
-# ruff: noqa: E501  (messages are prose)
 """Lesson 11, your own operator: Function, gradcheck, the gradient of a gradient."""
 
 from __future__ import annotations
@@ -65,7 +64,11 @@ class Swish(torch.autograd.Function):
 """
 
 
-def _swish(save: str = "ctx.save_for_backward(x)", load: str = "(x,) = ctx.saved_tensors", slope: str = "g * (s + x * s * (1 - s))") -> str:
+def _swish(
+    save: str = "ctx.save_for_backward(x)",
+    load: str = "(x,) = ctx.saved_tensors",
+    slope: str = "g * (s + x * s * (1 - s))",
+) -> str:
     return _SWISH.format(save=save, load=load, slope=slope)
 
 
@@ -137,7 +140,12 @@ class MakeSwish(Exercise):
         z = answer["Swish"].apply(h)
         with torch.no_grad():
             h.mul_(2)
-        return {"value": value, "grad": grad, "edit": noticed(lambda: z.sum().backward()), "second": noticed(lambda: y.backward(torch.tensor(inputs["g"])))}
+        return {
+            "value": value,
+            "grad": grad,
+            "edit": noticed(lambda: z.sum().backward()),
+            "second": noticed(lambda: y.backward(torch.tensor(inputs["g"]))),
+        }
 
     @staticmethod
     def judge(inputs: dict[str, Any], seen: Any) -> Verdict:
@@ -158,7 +166,9 @@ class MakeSwish(Exercise):
             return MakeSwish.fits("one-factor-only", example) if one else MakeSwish.not_right(example)
         if not seen["second"]:
             return MakeSwish.fits("kept-on-ctx", "Here a second backward ran without `retain_graph`.")
-        return MakeSwish.right("Right, and torch's checks work on it.") if seen["edit"] else MakeSwish.fits("saves-a-copy")
+        return (
+            MakeSwish.right("Right, and torch's checks work on it.") if seen["edit"] else MakeSwish.fits("saves-a-copy")
+        )
 
 
 class UseGradcheck(Exercise):
@@ -174,21 +184,33 @@ class UseGradcheck(Exercise):
         "float64, requires_grad, and it *raises* GradcheckError unless you say raise_exception=False.",
         "```python\n    x = x.double().____()\n    return torch.autograd.gradcheck(f, (x,), raise_exception=____)\n```",
     )
-    stub = '''
+    stub = """
         def is_right(f, x):
             "Is the gradient of f right at x? (x is float32)"
             return torch.autograd.gradcheck(f, (x,))
-    '''
+    """
     solution = "def is_right(f, x):\n    x = x.detach().double().requires_grad_()\n    return torch.autograd.gradcheck(f, (x,), raise_exception=False)"
     also_right = (
         "def is_right(f, x):\n    try:\n        torch.autograd.gradcheck(f, (x.double().requires_grad_(),))\n    except torch.autograd.gradcheck.GradcheckError if hasattr(torch.autograd.gradcheck, 'GradcheckError') else RuntimeError:\n        return False\n    return True",
         "def is_right(f, x):\n    x = x.double().requires_grad_()\n    (g,) = torch.autograd.grad(f(x).sum(), x)\n    e = 1e-6\n    with torch.no_grad():\n        h = torch.stack([(f(x + e * d).sum() - f(x - e * d).sum()) / (2 * e) for d in torch.eye(len(x), dtype=x.dtype)])\n    return torch.allclose(g, h, atol=1e-5)",
     )
     wrong = (
-        Wrong("def is_right(f, x):\n    import warnings\n    warnings.simplefilter('ignore')\n    return torch.autograd.gradcheck(f, (x.requires_grad_(),), raise_exception=False)", "float32-is-enough"),
-        Wrong("def is_right(f, x):\n    x = x.double().requires_grad_()\n    return torch.autograd.gradcheck(f, (x,))", "it-returns-false"),
-        Wrong("def is_right(f, x):\n    x = x.double().requires_grad_()\n    f(x).sum().backward()\n    return x.grad is not None and bool(torch.isfinite(x.grad).all())", "a-gradient-is-a-right-gradient"),
-        Wrong("def is_right(f, x):\n    return torch.autograd.gradcheck(f, (x.double(),), raise_exception=False)", "nobody-asked"),
+        Wrong(
+            "def is_right(f, x):\n    import warnings\n    warnings.simplefilter('ignore')\n    return torch.autograd.gradcheck(f, (x.requires_grad_(),), raise_exception=False)",
+            "float32-is-enough",
+        ),
+        Wrong(
+            "def is_right(f, x):\n    x = x.double().requires_grad_()\n    return torch.autograd.gradcheck(f, (x,))",
+            "it-returns-false",
+        ),
+        Wrong(
+            "def is_right(f, x):\n    x = x.double().requires_grad_()\n    f(x).sum().backward()\n    return x.grad is not None and bool(torch.isfinite(x.grad).all())",
+            "a-gradient-is-a-right-gradient",
+        ),
+        Wrong(
+            "def is_right(f, x):\n    return torch.autograd.gradcheck(f, (x.double(),), raise_exception=False)",
+            "nobody-asked",
+        ),
     )
     misconceptions = {
         "float32-is-enough": "A right operator was called wrong: in float32 the small steps drown in rounding. gradcheck wants float64.",
@@ -242,7 +264,11 @@ class UseGradcheck(Exercise):
             return UseGradcheck.fits("it-returns-false", "For a wrong operator your function raised.")
         if seen["right"] is True and True in (seen["wrong"], seen["slightly"]):
             return UseGradcheck.fits("a-gradient-is-a-right-gradient")
-        return UseGradcheck.fits("float32-is-enough") if seen["right"] is False or isinstance(seen["right"], str) else UseGradcheck.not_right("`is_right` should return True or False.")
+        return (
+            UseGradcheck.fits("float32-is-enough")
+            if seen["right"] is False or isinstance(seen["right"], str)
+            else UseGradcheck.not_right("`is_right` should return True or False.")
+        )
 
 
 class HessianVector(Exercise):
@@ -258,12 +284,12 @@ class HessianVector(Exercise):
         "First g with `create_graph=True`; then the gradient of (g * v).sum().",
         "```python\n    (g,) = torch.autograd.grad(f(x), x, ____)\n    return torch.autograd.grad((g * v).sum(), x)[0]\n```",
     )
-    stub = '''
+    stub = """
         def hvp(f, x, v):
             "H times v, where H holds the second derivatives of f at x. (x requires a gradient.)"
             (g,) = torch.autograd.grad(f(x), x)
             return torch.autograd.grad((g * v).sum(), x)[0]
-    '''
+    """
     solution = "def hvp(f, x, v):\n    (g,) = torch.autograd.grad(f(x), x, create_graph=True)\n    return torch.autograd.grad((g * v).sum(), x)[0]"
     also_right = (
         "def hvp(f, x, v):\n    (g,) = torch.autograd.grad(f(x), x, create_graph=True)\n    return torch.autograd.grad(g, x, v)[0]",
@@ -271,9 +297,18 @@ class HessianVector(Exercise):
         "def hvp(f, x, v):\n    return torch.autograd.functional.hessian(f, x) @ v",
     )
     wrong = (
-        Wrong("def hvp(f, x, v):\n    (g,) = torch.autograd.grad(f(x), x, retain_graph=True)\n    return torch.autograd.grad((g * v).sum(), x)[0]", "retain-is-not-create"),
-        Wrong("def hvp(f, x, v):\n    (g,) = torch.autograd.grad(f(x), x, create_graph=True)\n    return torch.autograd.grad(g.sum(), x)[0]", "v-left-out"),
-        Wrong("def hvp(f, x, v):\n    (g,) = torch.autograd.grad(f(x), x, create_graph=True)\n    return torch.autograd.grad(g.sum(), x)[0] * v", "v-at-the-wrong-place"),
+        Wrong(
+            "def hvp(f, x, v):\n    (g,) = torch.autograd.grad(f(x), x, retain_graph=True)\n    return torch.autograd.grad((g * v).sum(), x)[0]",
+            "retain-is-not-create",
+        ),
+        Wrong(
+            "def hvp(f, x, v):\n    (g,) = torch.autograd.grad(f(x), x, create_graph=True)\n    return torch.autograd.grad(g.sum(), x)[0]",
+            "v-left-out",
+        ),
+        Wrong(
+            "def hvp(f, x, v):\n    (g,) = torch.autograd.grad(f(x), x, create_graph=True)\n    return torch.autograd.grad(g.sum(), x)[0] * v",
+            "v-at-the-wrong-place",
+        ),
         Wrong("def hvp(f, x, v):\n    (g,) = torch.autograd.grad(f(x), x)\n    return g * v", "first-derivative-only"),
     )
     misconceptions = {
@@ -317,7 +352,11 @@ class HessianVector(Exercise):
             return HessianVector.right()
         example = f"The first number should be {(H @ v)[0]:.3f}; yours is {got[0]:.3f}."
         gradient = 3 * x**2 + np.array([b * c, a * c, a * b])
-        for word, form in {"v-left-out": H.sum(1), "v-at-the-wrong-place": H.sum(1) * v, "first-derivative-only": gradient * v}.items():
+        for word, form in {
+            "v-left-out": H.sum(1),
+            "v-at-the-wrong-place": H.sum(1) * v,
+            "first-derivative-only": gradient * v,
+        }.items():
             if np.allclose(got, form):
                 return HessianVector.fits(word, example)
         return HessianVector.not_right(example)
@@ -402,7 +441,11 @@ class NotDifferentiable(Exercise):
             return NotDifferentiable.not_right("The table gets no gradient.")
         if np.allclose(grad, true):
             return NotDifferentiable.right()
-        return NotDifferentiable.fits("last-pick-wins") if np.allclose(grad[3], true[3]) else NotDifferentiable.not_right("The table's gradient is not right yet.")
+        return (
+            NotDifferentiable.fits("last-pick-wins")
+            if np.allclose(grad[3], true[3])
+            else NotDifferentiable.not_right("The table's gradient is not right yet.")
+        )
 
 
 _PENALTY = """
@@ -428,11 +471,11 @@ class GradientPenalty(Exercise):
         "`create_graph=True`; and the length is taken row by row: `norm(dim=1)`.",
         "```python\n    (g,) = torch.autograd.grad(f(x).sum(), x, ____)\n    return ((g.norm(dim=____) - 1) ** 2).mean()\n```",
     )
-    stub = '''
+    stub = """
         def penalty(f, x):
             "Mean over rows of (length of f's gradient at the row - 1) squared."
             ...
-    '''
+    """
     solution = _PENALTY.format(create=", create_graph=True", dim="dim=1", cut="")
     wrong = (
         Wrong(_PENALTY.format(create="", dim="dim=1", cut=""), "a-number-without-history"),
@@ -474,6 +517,14 @@ class GradientPenalty(Exercise):
         if not np.isclose(seen["value"], value):
             others = [(np.linalg.norm(g) - 1) ** 2, ((np.linalg.norm(g, axis=0) - 1) ** 2).mean()]
             example = f"It should be {value:.4f}; yours is {seen['value']:.4f}."
-            return GradientPenalty.fits("one-length-for-all", example) if np.isclose(others, seen["value"]).any() else GradientPenalty.not_right(example)
+            return (
+                GradientPenalty.fits("one-length-for-all", example)
+                if np.isclose(others, seen["value"]).any()
+                else GradientPenalty.not_right(example)
+            )
         true = (2 * (length - 1) / length / len(x))[:, None] * g * 2 * x
-        return GradientPenalty.right() if seen["grad"] is not None and np.allclose(seen["grad"], true.sum(0)) else GradientPenalty.fits("a-number-without-history")
+        return (
+            GradientPenalty.right()
+            if seen["grad"] is not None and np.allclose(seen["grad"], true.sum(0))
+            else GradientPenalty.fits("a-number-without-history")
+        )

@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (captions are sentences)
 """The still pictures of the lessons, as SVG files: `python lessons/images/make.py` writes them next to this file.
 
 Each has its own light ground, so that it reads the same in a light and in a dark notebook, and a title for screen readers.
@@ -87,7 +88,11 @@ class Sheet:
 
 def wrapper() -> None:
     """Lesson 00: the wrapper of torch 0.3 beside today's tensor."""
-    sheet = Sheet(860, 230, "torch 0.3: a Variable wraps a Tensor; its pockets are data (the Tensor), grad and grad_fn. Today: one Tensor with data, grad and grad_fn.")
+    sheet = Sheet(
+        860,
+        230,
+        "torch 0.3: a Variable wraps a Tensor; its pockets are data (the Tensor), grad and grad_fn. Today: one Tensor with data, grad and grad_fn.",
+    )
     sheet.text(24, 34, "torch 0.3", 14, FAINT, bold=True)
     sheet.box(24, 48, 380, 150, FAINT, dashed=True)
     sheet.text(38, 72, "Variable (the wrapper)", 14, bold=True)
@@ -99,7 +104,15 @@ def wrapper() -> None:
     sheet.arrow(416, 122, 452, 122, INK)
     sheet.text(434, 112, "2018", 11.5, FAINT, "middle")
     sheet.text(464, 34, "since torch 0.4", 14, FAINT, bold=True)
-    sheet.card(464, 66, 360, "Tensor", "all in one", [(".data", "its own numbers"), (".grad", "None"), (".grad_fn", "None"), (".requires_grad", "True")], LEAF)
+    sheet.card(
+        464,
+        66,
+        360,
+        "Tensor",
+        "all in one",
+        [(".data", "its own numbers"), (".grad", "None"), (".grad_fn", "None"), (".requires_grad", "True")],
+        LEAF,
+    )
     sheet.save("00-wrapper")
 
 
@@ -162,7 +175,11 @@ def decide() -> None:
 
 def regimes() -> None:
     """Lesson 04: .grad over five steps, never zeroed, zeroed each step, zeroed every second step."""
-    sheet = Sheet(860, 250, "x.grad over five steps. Never zeroed: 6, 12, 18, 24, 30. Zeroed every step: 6 each time. Zeroed every second step: 6, 12, 6, 12, 6.")
+    sheet = Sheet(
+        860,
+        250,
+        "x.grad over five steps. Never zeroed: 6, 12, 18, 24, 30. Zeroed every step: 6 each time. Zeroed every second step: 6, 12, 6, 12, 6.",
+    )
     rows = (
         ("never zeroed", (6, 12, 18, 24, 30), STOP, "grows: forgotten zero_grad()"),
         ("zeroed every step", (6, 6, 6, 6, 6), OUTPUT, "the usual loop"),
@@ -181,7 +198,11 @@ def regimes() -> None:
 
 def scissors() -> None:
     """Lesson 07: one of two edges is cut."""
-    sheet = Sheet(860, 210, "y = p.detach() * p. From Mul two edges lead towards p. The one through detach is cut by scissors; along the other one a gradient of 2 arrives.")
+    sheet = Sheet(
+        860,
+        210,
+        "y = p.detach() * p. From Mul two edges lead towards p. The one through detach is cut by scissors; along the other one a gradient of 2 arrives.",
+    )
     sheet.card(24, 60, 130, "y", "output", [(".data", "4.0")], OUTPUT)
     sheet.arrow(156, 88, 226, 88, GRADIENT)
     sheet.text(191, 80, "1", 12.5, GRADIENT, "middle")
@@ -198,7 +219,11 @@ def scissors() -> None:
 
 def counter() -> None:
     """Lesson 08: the counter at the save and at backward."""
-    sheet = Sheet(860, 190, "exp notes version 0 when it saves h. The edit h += 1 makes it version 1. At backward exp compares 0 with 1 and refuses.")
+    sheet = Sheet(
+        860,
+        190,
+        "exp notes version 0 when it saves h. The edit h += 1 makes it version 1. At backward exp compares 0 with 1 and refuses.",
+    )
     steps = (
         ("h = w.exp()", "Exp saves h", "version 0 noted", SAVED),
         ("h += 1", "the memory is written", "version is now 1", GRADIENT),
@@ -217,7 +242,11 @@ def counter() -> None:
 
 def fan() -> None:
     """Lesson 09: stretched forward, summed back."""
-    sheet = Sheet(860, 250, "Forward: w of shape (3,) fans out into two rows of a (2, 3) tensor. Backward: the two rows of the gradient, 1 1 1 and 1 1 1, are summed into 2 2 2.")
+    sheet = Sheet(
+        860,
+        250,
+        "Forward: w of shape (3,) fans out into two rows of a (2, 3) tensor. Backward: the two rows of the gradient, 1 1 1 and 1 1 1, are summed into 2 2 2.",
+    )
 
     def cells(x: float, y: float, numbers: tuple[str, ...], color: str) -> None:
         for i, number in enumerate(numbers):
@@ -244,7 +273,11 @@ def fan() -> None:
 
 def tree() -> None:
     """Lesson 10: why is a grad None?"""
-    sheet = Sheet(860, 362, "Why is t.grad None? Not a floating point tensor: it cannot have one. Does not require a gradient: ask for it. Not a leaf: retain_grad, or hold the leaf. No way from the loss to it: it is unused, or the graph was cut. Otherwise backward has not run yet, or the grad was cleared.")
+    sheet = Sheet(
+        860,
+        362,
+        "Why is t.grad None? Not a floating point tensor: it cannot have one. Does not require a gradient: ask for it. Not a leaf: retain_grad, or hold the leaf. No way from the loss to it: it is unused, or the graph was cut. Otherwise backward has not run yet, or the grad was cleared.",
+    )
     questions = (
         ("a floating point tensor?", "wrong dtype: convert first"),
         ("t.requires_grad?", "not required: requires_grad_()"),
