@@ -13,9 +13,10 @@ from gradlab.drawing.scene import Arrow, Card, Cluster, Group, Op, Scene
 from gradlab.drawing.themes import Theme
 from gradlab.graphs.records import FREED, HELD, MISMATCH, NEVER, PACKED, NodeRecord, Slot, Values
 
-FONT = "Helvetica"
+FONT = "Arial"  # every layout engine has its metrics, and browsers fall back to its look-alikes
 LONGEST = 34  # characters of a name; the middle of a longer one is left out
 ROOMY = 60  # up to so many boxes each card shows its data; beyond, names and shapes only
+WIDEST = 1000  # points; a wider picture runs from top to bottom
 MARKS = {HELD: "■", FREED: "□", PACKED: "◆", NEVER: "–", MISMATCH: "✕"}
 WORDS = {HELD: "", FREED: "freed", PACKED: "packed", NEVER: "not saved", MISMATCH: "changed"}
 
@@ -98,7 +99,7 @@ class Writer:
                 rows.append(self._row(".data", data, theme.ink))
         if self.values and (card.kind != "constant"):
             rows.append(self._grad(card))
-        if tensor.version:
+        if tensor.version and not tensor.is_parameter:  # a parameter's was counted up when it was initialised
             rows.append(self._row("version", [str(tensor.version)], theme.ink))
         if card.note:
             rows.append(self._note(card.note, span=2))
@@ -181,8 +182,7 @@ class Writer:
         if self.tags is not None and slot.state in (HELD, PACKED, MISMATCH):
             part = f"n{number}:{slot.name}"
             words = max(words, self.chip_words(slot, FREED), key=len)
-            ink, border = self.tags.add("chip-ink", part, ink), self.tags.add("chip-line", part, border)
-            fill = self.tags.add("chip-fill", part, fill)
+            ink, fill = self.tags.add("chip-ink", part, ink), self.tags.add("chip", part, fill)
         return (
             f'<TABLE BORDER="1" CELLBORDER="0" CELLSPACING="0" CELLPADDING="3" COLOR="{border}" BGCOLOR="{fill}" '
             f'STYLE="{style}"><TR><TD>{font(words, 9, ink)}</TD></TR></TABLE>'
@@ -367,4 +367,18 @@ def sideways(scene: Scene) -> bool:
     for arrow in scene.arrows:
         if not arrow.constant:
             depth[arrow.head] = max(depth.get(arrow.head, 0), depth.get(arrow.tail, 0) + 1)
-    return max(depth.values(), default=0) <= 9
+    columns: dict[int, int] = {}
+    for item in [*scene.cards, *scene.ops, *scene.groups]:
+        column = depth.get(item.key, 0)
+        columns[column] = max(columns.get(column, 0), _guess(item))
+    return sum(width + 46 for width in columns.values()) <= WIDEST
+
+
+def _guess(item: Card | Op | Group) -> int:
+    """About how wide a box will be, in points."""
+    if isinstance(item, Card):
+        rows = (numbers.lines(item.tensor.values) or []) + (numbers.lines(item.tensor.grad) or [])
+        return max(120, 8 * len(title_of(item)) + 70, 45 + 6 * max(map(len, rows), default=0))
+    if isinstance(item, Op):
+        return max(70, 8 * len(op_title(item.node)), 8 + sum(30 + 5 * len(slot.name) for slot in item.node.slots[:3]))
+    return max(8 * len(item.title), *(5 * len(line) for line in item.lines))

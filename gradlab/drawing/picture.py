@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
-import struct
 import sys
 from collections.abc import Iterable
 from functools import cached_property
@@ -19,6 +19,7 @@ from gradlab.graphs.naming import caller_names
 from gradlab.graphs.reading import read
 from gradlab.graphs.records import Snapshot
 
+PIXELS = 2.5e6  # of a PNG at most
 FORMATS = ("svg", "png", "pdf", "dot", "html", "txt")
 
 
@@ -92,13 +93,20 @@ class Drawing:
         """The picture as SVG. Raises LayoutError when there is no layout engine."""
         return self._svg
 
-    @cached_property
-    def _png(self) -> bytes:
-        return layout.render(self.source, "png", dpi=192)
+    def _dpi(self, pixels: float) -> int:
+        """Two pixels a point, fewer in a picture so large that it would be heavy or that an engine would refuse it."""
+        width, height = self.size()
+        return max(24, min(144, int(72 * math.sqrt(pixels / (width * height))), int(72 * 30_000 / max(width, height))))
+
+    def size(self) -> tuple[float, float]:
+        """Width and height in points."""
+        found = re.search(r'<svg width="([\d.]+)" height="([\d.]+)"', self.svg())
+        assert found is not None
+        return float(found[1]), float(found[2])
 
     def png(self) -> bytes:
-        """The picture as PNG, two pixels a point. Raises LayoutError when there is no layout engine."""
-        return self._png
+        """The picture as PNG, two pixels a point, fewer when it is large. Raises LayoutError without a layout engine."""
+        return layout.render(self.source, "png", dpi=self._dpi(PIXELS))
 
     def text(self) -> str:
         """The picture in words, one line for each box."""
@@ -131,17 +139,15 @@ class Drawing:
         return self.text()
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, Any], dict[str, Any]]:
+        return self.bundle(PIXELS)
+
+    def bundle(self, pixels: float) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Everything that a notebook keeps: SVG, a PNG of at most so many pixels, and text, with the size to show."""
         try:
-            image = self.png()
-            data: dict[str, Any] = {"image/svg+xml": self.svg(), "image/png": image}
+            data: dict[str, Any] = {"image/svg+xml": self.svg()}
+            data["image/png"] = layout.render(self.source, "png", dpi=self._dpi(pixels))
         except layout.LayoutError as error:
             return {"text/plain": f"{error}\n\n{self.text()}"}, {}
-        width, height = struct.unpack(">II", image[16:24])
-        size = {"width": width // 2, "height": height // 2}
+        width, height = self.size()
+        size = {"width": round(width), "height": round(height)}
         return data | {"text/plain": self.text()}, {"image/png": size}
-
-
-def _points(drawn: str) -> tuple[float, float]:
-    """Width and height of an SVG that a layout engine wrote."""
-    found = re.search(r'<svg width="([\d.]+)pt" height="([\d.]+)pt"', drawn)
-    return (float(found[1]), float(found[2])) if found else (0.0, 0.0)

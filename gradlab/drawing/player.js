@@ -69,7 +69,8 @@ class Player {
     this.search.addEventListener("input", () => this.find());
     const bar = make("div", { class: "gl-bar" },
       this.first, this.back, this.next, this.play, this.range, this.count, make("span", { class: "gl-space" }),
-      this.retainLabel, this.memory, this.search,
+      this.retainLabel, this.memory);
+    const tools = make("div", { class: "gl-tools" }, this.search,
       button("−", "zoom out", () => this.zoom(1 / 1.25)), button("+", "zoom in", () => this.zoom(1.25)),
       button("fit", "show the whole graph", () => this.fit(true)));
     this.say = make("div", { class: "gl-say", role: "status", "aria-live": "polite" });
@@ -77,7 +78,7 @@ class Player {
     this.side = make("aside", { class: "gl-side", "aria-label": "inspector", tabindex: "0" });
     this.foot = make("div", { class: "gl-foot" });
     this.root = make("div", { class: "gl", role: "group", "aria-label": "Backward, step by step", "data-lm-suppress-shortcuts": "true" },
-      bar, this.say, make("div", { class: "gl-main" }, this.view, this.side), this.foot);
+      bar, make("div", { class: "gl-line" }, this.say, tools), make("div", { class: "gl-main" }, this.view, this.side), this.foot);
     this.root.addEventListener("keydown", (event) => this.key(event));
     this.pan();
   }
@@ -195,7 +196,7 @@ class Player {
       total += 1;
       held += freed ? 0 : 1;
       if (kept === undefined) continue;
-      for (const role of ["chip-fill", "chip-line", "chip-ink"]) {
+      for (const role of ["chip", "chip-ink"]) {
         for (const element of this.parts.get(`${role} ${part}`) ?? []) {
           if (element.classList.contains("gone") === freed && element.dataset.set) continue;
           element.dataset.set = "1";
@@ -219,7 +220,7 @@ class Player {
     const parts = current.say.map(([words, style]) => (style ? make(style === "name" ? "b" : "span", { class: style }, words) : words));
     const names = current.frees.map((part) => part.slice(part.indexOf(":") + 1));
     if (names.length) {
-      const many = names.length > 1, who = names.length > 4 ? `${names.length} saved tensors` : `saved ${names.join(" and ")}`;
+      const many = names.length > 1, who = names.length > 4 ? `${names.length} saved tensors` : `saved ${names.join(", ").replace(/, ([^,]*)$/, " and $1")}`;
       const [kept, gone] = recorded ? [many ? "stay held" : "stays held", many ? "are freed" : "is freed"] : ["would stay held", "would be freed"];
       const retain = this.model.get("retain");
       parts.push(make("span", { class: retain ? "kept" : "gone" }, ` Its ${who} ${retain ? `${kept} (retain_graph)` : gone}.`));
@@ -375,8 +376,10 @@ class Player {
   }
 
   fit(asked = false) {
+    const whole = this.root.clientWidth;
+    if (!whole) return;
+    this.root.classList.toggle("gl-below", whole < 1000 && this.size.width > 1.8 * this.size.height);
     const width = this.view.clientWidth;
-    if (!width) return;
     if (asked) this.moved = false;
     const { width: w, height: h } = this.size;
     const tall = Math.min(Math.max(h * Math.min(1.15, (width - 12) / w) + 12, 180), 520);

@@ -5,6 +5,7 @@ The player itself is `player.js` with `player.css`: the same in the notebook wid
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import json
 import re
@@ -12,7 +13,7 @@ from collections.abc import Iterable
 from importlib.resources import files
 from typing import Any
 
-from gradlab.drawing import dot, layout, numbers, outline, scene, words
+from gradlab.drawing import dot, layout, numbers, outline, scene, svg, words
 from gradlab.drawing import fold as folding
 from gradlab.drawing.flow import flow_after
 from gradlab.drawing.rules import factor
@@ -58,16 +59,8 @@ class _Player:
         }
 
     def _svg(self) -> str:
-        drawn = layout.render(self.writer.graph.source, "svg").decode()
-        drawn = self.tags.resolve(drawn[drawn.index("<svg") :])
-        drawn = re.sub(
-            r"<title>[^<]*</title>\n?|<!--.*?-->\n?| font-family=\"[^\"]*\"| xml:space=\"preserve\"",
-            "",
-            drawn,
-            flags=re.S,
-        )
-        drawn = re.sub(r'id="([tneg]\d+|c\d+)"', r'data-key="\1"', drawn)
-        return re.sub(r"(?<=\d\.\d)\d+", "", re.sub(r' id="graph0"', "", drawn))
+        drawn = svg.compact(self.tags.resolve(layout.render(self.writer.graph.source, "svg").decode()))
+        return re.sub(r'id="([tnegc]\d+)"', r'data-key="\1"', drawn.replace(' id="graph0"', ""))
 
     def _visible(self, node: NodeRecord) -> str:
         key = f"t{node.tensor}" if node.tensor is not None else f"n{node.id}"
@@ -227,13 +220,10 @@ def _ended(snapshot: Snapshot, recording: Recording | None) -> Snapshot:
     """The graph before, with the gradients it will have: the picture then has room for them from the start."""
     if recording is None:
         return snapshot
-    ended = Snapshot.from_dict(snapshot.to_dict())
-    for tensor, after in zip(ended.tensors, recording.after.tensors, strict=False):
-        tensor.grad = after.grad if after.name == tensor.name else tensor.grad
-    for step in recording.steps:
-        if step.tensor is not None and step.grad_after is not None:
-            ended.tensors[step.tensor].grad = step.grad_after
-    return ended
+    last = {step.tensor: step.grad_after for step in recording.steps if step.grad_after is not None}
+    last |= {t: recording.after.tensors[t].grad for step in recording.steps for t in step.retained}
+    tensors = [dataclasses.replace(t, grad=last.get(t.id, t.grad)) for t in snapshot.tensors]
+    return dataclasses.replace(snapshot, tensors=tensors)
 
 
 @functools.cache

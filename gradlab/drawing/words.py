@@ -123,4 +123,5 @@ def would(snapshot: Snapshot, number: int) -> Sentence:
 def freed(names: list[str]) -> str:
     if not names:
         return ""
-    return f" Its saved {' and '.join(names)} {'is' if len(names) == 1 else 'are'} freed."
+    listed = " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+    return f" Its saved {listed} {'is' if len(names) == 1 else 'are'} freed."

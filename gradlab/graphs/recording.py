@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from gradlab.graphs.engines import is_tensor
@@ -140,13 +141,13 @@ class _Recorder:
 
 def state_after(recording: Recording, count: int) -> Snapshot:
     """The graph after the first `count` steps: slots freed and gradients filled so far."""
-    graph = Snapshot.from_dict(recording.before.to_dict())
-    for step in recording.steps[:count]:
-        if step.tensor is not None:
-            graph.tensors[step.tensor].grad = step.grad_after
-        for slot in graph.nodes[step.node].slots:
-            if slot.name in step.freed:
-                slot.state, slot.values = FREED, None
-        for tensor in step.retained:
-            graph.tensors[tensor].grad = recording.after.tensors[tensor].grad
-    return graph
+    before, steps = recording.before, recording.steps[:count]
+    freed = {(step.node, name) for step in steps for name in step.freed}
+    grads = {tensor: recording.after.tensors[tensor].grad for step in steps for tensor in step.retained}
+    grads |= {step.tensor: step.grad_after for step in steps if step.tensor is not None}
+    tensors = [replace(tensor, grad=grads.get(tensor.id, tensor.grad)) for tensor in before.tensors]
+    nodes = []
+    for node in before.nodes:
+        slots = [replace(s, state=FREED, values=None) if (node.id, s.name) in freed else s for s in node.slots]
+        nodes.append(replace(node, slots=slots))
+    return replace(before, nodes=nodes, tensors=tensors)

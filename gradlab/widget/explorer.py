@@ -20,6 +20,8 @@ from gradlab.graphs import records
 from gradlab.graphs.naming import caller_names
 from gradlab.graphs.reading import read
 
+STILL = 0.35e6  # pixels of the still picture: it goes into the notebook
+
 
 def explore(tensor_or_recording: Any, params: Any = None, tensors: Any = None, *, fold: Any = "auto") -> GraphExplorer:
     """Step through a backward in the notebook.
@@ -99,7 +101,7 @@ class GraphExplorer(anywidget.AnyWidget):
         """Shows a still picture as an output of its own first: a saved notebook then never goes blank."""
         from IPython.display import display
 
-        data, metadata = self.drawing()._repr_mimebundle_()
+        data, metadata = self.drawing().bundle(STILL)
         if "image/svg+xml" in data:
             data["image/svg+xml"] = data["image/svg+xml"].replace("<svg ", f'<svg data-still="{self.still}" ', 1)
         display(data, metadata=metadata, raw=True)  # type: ignore[no-untyped-call]
