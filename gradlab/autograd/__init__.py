@@ -6,22 +6,32 @@ import importlib
 from typing import Any
 
 from gradlab._backward import backward, grad
+from gradlab.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
 from gradlab.autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 
 _LATER = {
     "Function": "function",
-    "GradcheckError": "gradient_check",
     "Variable": "variable",
     "detect_anomaly": "anomaly",
-    "gradcheck": "gradient_check",
-    "gradgradcheck": "gradient_check",
     "is_anomaly_check_nan_enabled": "anomaly",
     "is_anomaly_enabled": "anomaly",
     "set_detect_anomaly": "anomaly",
 }
 _ROOMS = ("forward_ad", "function", "functional", "graph", "variable")
 
-__all__ = ["backward", "enable_grad", "grad", "inference_mode", "no_grad", "set_grad_enabled", *_LATER, *_ROOMS]
+__all__ = [
+    "GradcheckError",
+    "backward",
+    "enable_grad",
+    "grad",
+    "gradcheck",
+    "gradgradcheck",
+    "inference_mode",
+    "no_grad",
+    "set_grad_enabled",
+    *_LATER,
+    *_ROOMS,
+]
 
 
 def __getattr__(name: str) -> Any:

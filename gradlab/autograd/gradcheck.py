@@ -1,6 +1,7 @@
 """gradcheck: compare a backward with finite differences.
 
-Method: central differences (f(x + eps) - f(x - eps)) / 2 eps for each input element, against one backward per output element.
+Method: central differences (f(x + eps) - f(x - eps)) / 2 eps for each input element, against one backward per output
+element. The whole Jacobians are compared, with fast_mode too.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from gradlab._backward import grad
-from gradlab.engine import TensorBase, make
+from gradlab.engine import TensorBase, Walk, make
 
 
 class GradcheckError(RuntimeError):
@@ -29,17 +30,28 @@ def gradcheck(
     raise_exception: bool = True,
     nondet_tol: float = 0.0,
     check_undefined_grad: bool = True,
+    check_grad_dtypes: bool = False,
+    check_batched_grad: bool = False,
+    check_batched_forward_grad: bool = False,
+    check_forward_ad: bool = False,
+    check_backward_ad: bool = True,
+    fast_mode: bool = False,
+    masked: bool | None = None,
 ) -> bool:
     """Whether ``func``'s backward agrees with finite differences at ``inputs`` (a tensor or a tuple of arguments).
 
     Inputs that require grad should be float64: in float32 the differences are too coarse, and a warning says so.
-    Raises GradcheckError where they differ by more than atol + rtol * |numerical|, or returns False with raise_exception=False.
+    Raises GradcheckError where they differ by more than atol + rtol * |numerical|, or returns False with
+    raise_exception=False. check_forward_ad and the batched checks are refused (NotImplementedError).
 
     >>> import gradlab
     >>> x = gradlab.tensor([0.3, 0.7], dtype=gradlab.float64, requires_grad=True)
     >>> gradlab.autograd.gradcheck(lambda x: (x * x).exp(), x)
     True
     """
+    _refuse(check_forward_ad, check_batched_grad or check_batched_forward_grad, masked)
+    if not check_backward_ad:
+        raise AssertionError("Expected at least one of check_forward_ad or check_backward_ad to be True")
     arguments = (inputs,) if isinstance(inputs, TensorBase) else tuple(inputs)
     try:
         _check_inputs(arguments, eps)
@@ -66,6 +78,12 @@ def gradgradcheck(
     raise_exception: bool = True,
     nondet_tol: float = 0.0,
     check_undefined_grad: bool = True,
+    check_grad_dtypes: bool = False,
+    check_batched_grad: bool = False,
+    check_fwd_over_rev: bool = False,
+    check_rev_over_rev: bool = True,
+    fast_mode: bool = False,
+    masked: bool = False,
 ) -> bool:
     """gradcheck of ``func``'s own gradient: whether the second derivatives are right.
 
@@ -76,6 +94,7 @@ def gradgradcheck(
     >>> gradlab.autograd.gradgradcheck(lambda x: x * x * x, x)
     True
     """
+    _refuse(check_fwd_over_rev, check_batched_grad, masked)
     arguments = (inputs,) if isinstance(inputs, TensorBase) else tuple(inputs)
     if grad_outputs is None:
         rng = np.random.default_rng(0)
@@ -100,6 +119,12 @@ def gradgradcheck(
         nondet_tol=nondet_tol,
         check_undefined_grad=check_undefined_grad,
     )
+
+
+def _refuse(forward: bool, batched: bool, masked: bool | None) -> None:
+    for asked, what in ((forward, "forward-mode autograd"), (batched, "batched gradients"), (masked, "sparse tensors")):
+        if asked:
+            raise NotImplementedError(f"gradlab has no {what}: gradcheck compares ordinary backwards only.")
 
 
 def _tensors(x: Any) -> list:
@@ -151,10 +176,21 @@ def _compare(func: Callable, arguments: tuple, eps: float, atol: float, rtol: fl
 def _numerical(func: Callable, arguments: tuple, inputs: list, eps: float) -> list:
     """For each input, for each differentiable output, the Jacobian (input elements x output elements)."""
 
-    def values() -> list[np.ndarray]:
-        return [np.array(o._array, dtype=np.float64) for o in _floating(func(*arguments))]
+    def outputs() -> list[np.ndarray]:
+        return [np.array(o._array) for o in _floating(func(*arguments))]
 
-    found = []
+    def values() -> list[np.ndarray]:
+        arrays = outputs()
+        for a, b in zip(arrays, first, strict=True):
+            for what, now, before in (("shape", a.shape, b.shape), ("dtype", a.dtype, b.dtype)):
+                if now != before:
+                    raise AssertionError(
+                        f"Expected `func` to return outputs with the same {what} when inputs are perturbed on the order of "
+                        f"{eps}, but got {before} and {now}."
+                    )
+        return [a.astype(np.float64) for a in arrays]
+
+    found, first = [], outputs()
     for t in inputs:
         flat, rows = t._array.reshape(-1), []
         if not np.shares_memory(flat, t._array) and flat.size:
@@ -201,12 +237,30 @@ def _check_repeatable(func: Callable, arguments: tuple, tolerance: float) -> Non
 
 
 def _check_undefined(func: Callable, arguments: tuple) -> None:
-    """A gradient of zeros must come back as zeros (or None)."""
+    """Where no gradient comes back to an output, or to any, none goes on to the inputs but zeros, and nothing fails."""
     inputs = _checked(arguments)
+    count = len(_differentiable(func(*arguments)))
+    for undefined in [set(range(count)), *({i} for i in range(count if count > 1 else 0))]:
+        outputs = _differentiable(func(*arguments))
+        starts = [None if i in undefined else np.zeros_like(o._array) for i, o in enumerate(outputs)]
+        edges = [t._gradient_edge() for t in inputs]
+        walk = Walk([(o._gradient_edge(), g) for o, g in zip(outputs, starts, strict=True)], edges, False)
+        walk.captured = dict.fromkeys(edges)
+        try:
+            walk.run(True)
+        except RuntimeError as error:
+            warnings.warn("gradcheck: a backward did not handle undefined gradients. See the error that follows.", stacklevel=3)
+            raise GradcheckError(
+                "Expected backward function to handle undefined output grads: it (or a hook) may be handed None. "
+                f"It raised: {error}"
+            ) from error
+        for g in walk.captured.values():
+            if g is not None and np.asarray(g._array).any():
+                raise GradcheckError(
+                    "Expected all input grads to be undefined or zero when all output grads are undefined or zero."
+                )
     outputs = _differentiable(func(*arguments))
-    if not outputs:
-        return
     zeros = [make(np.zeros_like(o._array)) for o in outputs]
-    for g in grad(outputs, inputs, zeros, allow_unused=True):
+    for g in grad(outputs, inputs, zeros, allow_unused=True) if outputs else ():
         if g is not None and np.nan_to_num(g._array, nan=0.0, posinf=0.0, neginf=0.0).any():
             raise GradcheckError("backward not multiplied by grad_output: with a gradient of zeros it still returned something else.")
