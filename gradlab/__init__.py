@@ -10,11 +10,12 @@ import importlib
 from typing import Any
 
 from gradlab._public import public
-from gradlab._tensor import Tensor
+from gradlab._tensor import Size, Tensor
 from gradlab.autograd.grad_mode import (
     enable_grad,
     inference_mode,
     is_grad_enabled,
+    is_inference,
     is_inference_mode_enabled,
     no_grad,
     set_grad_enabled,
@@ -66,9 +67,16 @@ _TEACHING = {
     "progress": "exercises",
     "reveal": "exercises",
 }
+_LATER = {
+    "is_anomaly_enabled": "autograd.anomaly",
+    "is_anomaly_check_nan_enabled": "autograd.anomaly",
+    **{f"{kind}Tensor": "_legacy" for kind in ("Float", "Double", "Half", "Byte", "Bool")},
+    **{f"{kind}Tensor": "_legacy" for kind in ("Char", "Short", "Int", "Long")},
+}
 _ROOMS = ("autograd", "datasets", "linalg", "nn", "optim", "special", "utils")
 
 __all__ = [
+    "Size",
     "Tensor",
     "bool",
     "device",
@@ -90,6 +98,7 @@ __all__ = [
     "int64",
     "int8",
     "is_grad_enabled",
+    "is_inference",
     "is_inference_mode_enabled",
     "long",
     "no_grad",
@@ -99,6 +108,7 @@ __all__ = [
     "short",
     "uint8",
     *_TEACHING,
+    *_LATER,
     *_ROOMS,
     *PUBLIC,
     *CREATION,
@@ -109,8 +119,8 @@ def __getattr__(name: str) -> Any:
     """Rooms and teaching names are loaded when first used, so that `import gradlab` stays light."""
     if name in _ROOMS:
         return importlib.import_module(f"gradlab.{name}")
-    if name in _TEACHING:
-        found = getattr(importlib.import_module(f"gradlab.{_TEACHING[name]}"), name)
+    if name in _TEACHING or name in _LATER:
+        found = getattr(importlib.import_module(f"gradlab.{_TEACHING.get(name) or _LATER[name]}"), name)
         globals()[name] = found
         return found
     raise AttributeError(f"module 'gradlab' has no attribute '{name}'")

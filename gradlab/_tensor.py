@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import copy
+import warnings
 from typing import Any, NoReturn
 
 import numpy as np
@@ -93,7 +94,9 @@ class Tensor(TensorBase, results=True):
             raise TypeError(f"new(): data must be a sequence (got {type(data[0]).__name__}); gradlab.tensor takes a number")
         else:
             array = np.zeros(sizes(data) if data else (0,), dtypes.get_default_dtype().numpy)
-        return new_instance(cls, array)
+        made = new_instance(cls, array)
+        notify("Tensor", data, made)
+        return made
 
     # -- what it is ----------------------------------------------------------------------------------------------------
 
@@ -142,6 +145,17 @@ class Tensor(TensorBase, results=True):
     def is_inference(self) -> bool:
         """Whether the tensor was made in inference mode."""
         return self._counter is INFERENCE
+
+    def __delattr__(self, name: str) -> None:
+        if name in ("data", "requires_grad", "_grad_fn", "_backward_hooks"):
+            raise RuntimeError(f"Deleting {name} is not allowed. Delete the tensor, or detach() it, instead.")
+        super().__delattr__(name)
+
+    @property
+    def volatile(self) -> builtins.bool:
+        """False, with a warning: what it once did is ``torch.no_grad()`` today."""
+        warnings.warn("volatile was removed (Variable.volatile is always False)", stacklevel=2)
+        return False
 
     @property
     def name(self) -> None:
@@ -262,8 +276,11 @@ class Tensor(TensorBase, results=True):
         return values
 
     def numpy(self, *, force: bool = False) -> np.ndarray:
-        """The numpy array on the same memory; RuntimeError while it requires grad (then `.detach().numpy()`)."""
-        if self.requires_grad and not force:
+        """The numpy array on the same memory; RuntimeError while it requires grad (then `.detach().numpy()`).
+
+        torch looks at the grad mode too: under no_grad() nothing is refused.
+        """
+        if self.requires_grad and modes.grad and not force:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
         if modes.word == EXTRAS:
             notify("numpy", (self,), self._array)
@@ -395,6 +412,7 @@ class Tensor(TensorBase, results=True):
     def type(self, dtype: Any = None) -> Any:
         """The values in another dtype; without one, torch's name of the tensor's type."""
         if dtype is not None:
+            dtype = getattr(dtype, "dtype", dtype)  # of FloatTensor and its kin
             return shapes.to(self, _NAMED_TYPES.get(dtype, dtype) if isinstance(dtype, str) else dtype)
         return next(name for name, kind in _NAMED_TYPES.items() if kind is self.dtype)
 

@@ -162,6 +162,16 @@ def is_grad_enabled() -> bool:
     return modes.grad
 
 
+def is_inference(tensor: Any) -> bool:
+    """Whether the tensor was made in inference mode; the same as ``tensor.is_inference()``.
+
+    >>> import gradlab
+    >>> gradlab.is_inference(gradlab.ones(1))
+    False
+    """
+    return tensor.is_inference()
+
+
 def is_inference_mode_enabled() -> bool:
     """Whether inference mode is on in this thread now.
 

@@ -17,30 +17,43 @@ from gradlab.engine.record import Operator, operator
 from gradlab.engine.tensor import INFERENCE, TensorBase, make
 
 
-class View:
-    """What a tensor is a view of. ``origin`` says how it came about: "" or a key of errors.ORIGINS."""
+class Cut:
+    """How to cut a view out of an array shaped like its base: the cut of the view it was made of, and one more step."""
 
-    __slots__ = ("base", "origin", "parent", "step", "version")
+    __slots__ = ("above", "step")
+
+    def __init__(self, above: Cut | None, step: Callable) -> None:
+        self.above, self.step = above, step
+
+    def __call__(self, array: Any) -> Any:
+        """The same view of another array of the base's shape. Shares that array's memory."""
+        steps, cut = [self.step], self.above
+        while cut is not None:
+            steps.append(cut.step)
+            cut = cut.above
+        for step in reversed(steps):
+            array = step(array)
+        return array
+
+
+class View:
+    """What a tensor is a view of. ``origin`` says how it came about: "" or a key of errors.ORIGINS.
+
+    The graph holds the cut alone: a node that held the view would hold its base, which holds the node.
+    """
+
+    __slots__ = ("base", "cut", "origin", "version")
 
     def __init__(self, of: TensorBase, step: Callable, origin: str) -> None:
-        self.parent, self.step = of._view, step
-        self.base = of if of._view is None else of._view.base
-        self.origin = origin or (of._view.origin if of._view else "")
+        above = of._view
+        self.base = of if above is None else above.base
+        self.cut = Cut(above and above.cut, step)
+        self.origin = origin or (above.origin if above else "")
         self.version = self.base._version_counter()[0]
 
     def gradient_edge(self, array: np.ndarray) -> Any:
         """The edge of a view that has no history: none, unless its base requires grad (it was made under no_grad)."""
         return (Nowhere(array.shape, array.dtype), 0) if self.base.requires_grad else None
-
-    def cut(self, array: Any) -> Any:
-        """The same view of another array of the base's shape. Shares that array's memory."""
-        steps, view = [], self
-        while view is not None:
-            steps.append(view.step)
-            view = view.parent
-        for step in reversed(steps):
-            array = step(array)
-        return array
 
     def refresh(self, tensor: TensorBase) -> None:
         """After a write through the base or another view, the view's history starts again from the base's."""
@@ -74,6 +87,8 @@ class Nowhere(Node):
 def mark(forward: Callable, source: TensorBase, options: Any, tensors: Any, several: bool) -> None:
     """Tell fresh results of a view operator that they are views of its first argument."""
     if source._counter is INFERENCE:
+        for tensor in tensors:
+            tensor._counter = INFERENCE
         return
     origin = "several" if several else "" if modes.grad else "no_grad"
     for number, tensor in enumerate(tensors):

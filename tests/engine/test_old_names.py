@@ -1,0 +1,62 @@
+"""What old tutorials write, and what of it torch still takes: tensor types, volatile, numpy(), del."""
+
+import numpy as np
+import pytest
+
+from tests.engine.beside import attempt, beside_torch, warned
+
+TYPES = [kind + "Tensor" for kind in ("Float", "Double", "Half", "Byte", "Char", "Short", "Int", "Long", "Bool")]
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_tensor_types(name):
+    @beside_torch
+    def program(torch):
+        kind = getattr(torch, name)
+        yield kind([1, 0]), kind(2, 3).shape, kind().shape, str(kind.dtype).split(".")[1], kind.__name__
+        yield kind(torch.Size([2])).shape, kind(np.ones(2, kind([0]).numpy().dtype))
+        yield isinstance(kind([1]), kind), isinstance(np.ones(1), kind), isinstance(torch.ones(1), kind)
+        x = torch.ones(2)
+        yield x.type(kind), x.type(kind) is x, x.type(kind).type().split(".")[1]
+        yield attempt(lambda: kind(1.5)), attempt(lambda: kind(torch.ones(1)))
+
+    program()
+
+
+@beside_torch
+def test_volatile_is_gone(torch):
+    x = torch.ones(1)
+    yield x.volatile, warned(lambda: x.volatile)
+
+
+@beside_torch
+def test_numpy_of_a_tensor_that_requires_grad(torch):
+    x = torch.ones(2, requires_grad=True)
+    yield attempt(lambda: x.numpy())
+    with torch.no_grad():
+        yield x.numpy().tolist()
+    yield attempt(lambda: x.numpy(force=True).tolist())
+
+
+@beside_torch
+def test_what_cannot_be_deleted(torch):
+    x = torch.ones(2, requires_grad=True)
+    x.sum().backward()
+    del x.grad
+    yield x.grad
+    for name in ("data", "requires_grad", "_grad_fn", "_backward_hooks", "grad_fn", "is_leaf", "nothing"):
+        yield name, attempt(lambda name=name: delattr(x, name))
+    x.note = 1
+    del x.note
+    yield hasattr(x, "note")
+
+
+@beside_torch
+def test_inference_tensors_are_told_from_others(torch):
+    x = torch.ones(2)
+    with torch.inference_mode():
+        y = torch.ones(2)
+        yield torch.is_inference(x), torch.is_inference(y), torch.is_inference(x + 1), torch.is_inference(x[:])
+    yield torch.is_inference(y), torch.is_inference(y + 1), torch.is_inference(y[:]), torch.is_inference(y.clone())
+    y2 = torch.ones(1)
+    yield torch.is_inference(y2)
