@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from gradlab.autograd.grad_mode import no_grad
-from gradlab.engine import make
+from gradlab.engine import make, notify
 from gradlab.operators import creation, linalg, neural, pointwise, reduction, shape, spatial
 from gradlab.operators import inplace as written
 from gradlab.operators._arguments import index, pair
@@ -180,7 +180,9 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Any:
     classes = int(tensor._array.max()) + 1 if num_classes == -1 else num_classes
     if tensor.numel() and not (0 <= int(tensor._array.min()) and int(tensor._array.max()) < classes):
         raise RuntimeError("Class values must be non-negative and smaller than num_classes.")
-    return make((tensor._array[..., None] == np.arange(classes)).astype(np.int64))
+    out = make((tensor._array[..., None] == np.arange(classes)).astype(np.int64))
+    notify("one_hot", (tensor, classes), out)
+    return out
 
 
 def normalize(input: Any, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: Any = None) -> Any:

@@ -24,6 +24,7 @@ def finished(array: np.ndarray, requires_grad: bool = False, device: Any = None)
     tensor = make(array)
     if requires_grad:
         tensor.requires_grad = True
+    notify("new", (), tensor)
     return tensor
 
 
@@ -367,7 +368,9 @@ def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None
     mean_, std_ = [x._array if isinstance(x, TensorBase) else x for x in (mean, std)]
     values = source(generator).normal(mean_, std_, None if size is None else _shape((size,)))
     kinds = [x._array.dtype for x in (mean, std) if isinstance(x, TensorBase)]
-    return make(np.asarray(values, kinds[0] if kinds else dtypes.get_default_dtype().numpy))
+    out = make(np.asarray(values, kinds[0] if kinds else dtypes.get_default_dtype().numpy))
+    notify("normal", (mean, std), out)
+    return out
 
 
 def bernoulli(input: Any, *, generator: Any = None) -> Any:
@@ -375,11 +378,15 @@ def bernoulli(input: Any, *, generator: Any = None) -> Any:
     array = input._array
     if array.size and not (array.min() >= 0 and array.max() <= 1):
         raise RuntimeError("Expected p_in >= 0 && p_in <= 1: bernoulli takes probabilities")
-    return make((source(generator).random(array.shape) < array).astype(array.dtype))
+    out = make((source(generator).random(array.shape) < array).astype(array.dtype))
+    notify("bernoulli", (input,), out)
+    return out
 
 
 def multinomial(input: Any, num_samples: int, replacement: bool = False, *, generator: Any = None) -> Any:
     """Indices drawn by weight, from a vector of weights or from each row of a matrix."""
     rows = input._array if input.ndim == 2 else input._array[None]
     draws = [source(generator).choice(len(row), num_samples, replacement, row.astype(float) / row.sum(dtype=float)) for row in rows]
-    return make(np.array(draws, np.int64) if input.ndim == 2 else draws[0].astype(np.int64))
+    out = make(np.array(draws, np.int64) if input.ndim == 2 else draws[0].astype(np.int64))
+    notify("multinomial", (input, num_samples), out)
+    return out

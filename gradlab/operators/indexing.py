@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gradlab.engine import TensorBase, make, operator
+from gradlab.engine import TensorBase, make, notify, operator
 from gradlab.operators._arguments import axis, is_number, one_dimensional
 from gradlab.operators._arguments import index as as_index
 from gradlab.operators.pointwise import nonzero_rows, where
@@ -452,7 +452,9 @@ def _advance(self, dim, item, indices):
         indices.append(item)
         return self, dim + array.ndim
     if array.ndim == 0:
-        return _select_number(self, dim, int(array)), dim
+        number = int(array)
+        notify("__index__", (item,), number)
+        return _select_number(self, dim, number), dim
     indices.append(item)
     return self, dim + 1
 
