@@ -140,7 +140,9 @@ def check_assigned_data(tensor: Any, value: Any) -> None:
 
 
 def check_hook_result(hook: Any, before: Any, found: Any) -> None:
-    """What a tensor hook may return: a tensor like the gradient it was given."""
+    """What a tensor hook may return: a tensor like the gradient it was given; nothing where it was given None."""
+    if before is None:
+        raise RuntimeError("can't replace a None gradient with a non-None value: no gradient reached this tensor.")
     if not hasattr(found, "_array"):
         raise not_tensor(f"what hook {hook!r} returns (or None)", found)
     for what, a, b in (("size", before.shape, found.shape), ("type", before.dtype, found.dtype)):
@@ -291,4 +293,24 @@ def nan_found(node: Any, index: int) -> RuntimeError:
     made = "".join(stack) if stack else "(its forward did not run under detect_anomaly)"
     return RuntimeError(
         f"Function '{node.name()}' returned nan values in its {index}th output. Recorded by this forward call:\n{made}"
+    )
+
+
+def node_failed(node: Any) -> str:
+    """The warning under anomaly detection, before the error itself goes on."""
+    stack = node.metadata.get("traceback_")
+    if not stack:
+        return (
+            f"Error detected in {node.name()}. No forward pass information available: run the forward under "
+            "detect_anomaly() too."
+        )
+    return f"Error detected in {node.name()}. Traceback of forward call that caused the error:\n{''.join(stack)}"
+
+
+def node_induced(node: Any) -> str:
+    """The same for the node whose backward recorded the one that failed."""
+    made = "".join(node.metadata.get("traceback_") or ["(its forward did not run under detect_anomaly)"])
+    return (
+        f"Previous calculation was induced by {node.name()}. Traceback of forward call that induced the previous "
+        f"calculation:\n{made}"
     )

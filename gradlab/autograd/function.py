@@ -161,6 +161,8 @@ def _place_outputs(ctx: Any, inputs: list, outputs: list) -> list:
     placed = [_place(ctx, inputs, o, i) if isinstance(o, TensorBase) else o for i, o in enumerate(outputs)]
     mark_outputs(ctx, placed)
     if any(ctx.edges):
+        if modes.anomaly:
+            modes.anomaly.recorded(ctx)
         ctx.saves, ctx.output_numbers = tuple(map(str, range(len(ctx.to_save)))), [0] * len(ctx.to_save)
         for i, x in enumerate(ctx.to_save):
             ctx.saved += _save(ctx, inputs, x, i, list(zip(outputs, placed, strict=True)))

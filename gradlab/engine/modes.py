@@ -13,8 +13,7 @@ class _Modes(threading.local):
     word = ON
     grad = True
     inference = False
-    anomaly = False
-    check_nan = True
+    anomaly: Any = None  # an Anomaly of autograd/anomaly.py, told of each node that is recorded and run
     watcher: Callable[..., None] | None = None  # called as watcher(name, arguments, result)
     saved_hooks: tuple[tuple[Callable, Callable], ...] = ()  # (pack, unpack), the innermost last
     hooks_disabled: str | None = None

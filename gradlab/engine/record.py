@@ -36,10 +36,10 @@ def operator(node_name: str | None, forward: Callable, /, **options: Any) -> Cal
     """
     op = Operator(node_name, forward, **options)
     function: Any = lambda *args, **options: op(args, options)  # noqa: E731
-    if op.simple:
-        function = _unary(op) if len(op.inputs) == 1 else _binary(op)
-    elif op.inputs == tuple(op.names[:1]) and not (op.outputs or op.backward or op.listed) and node_name:
-        function = _with_options(op)
+    if op.simple and len(op.inputs) == 2:
+        function = _two_tensors(op)
+    elif op.simple or (op.inputs == tuple(op.names[:1]) and node_name and not (op.outputs or op.backward or op.listed)):
+        function = _one_tensor(op)
     function.operator = op
     function.__name__ = function.__qualname__ = op.label
     return function
@@ -142,7 +142,7 @@ class Operator:
         except ValueError as error:
             raise errors.shapes(self, arrays, error) from error
         several = isinstance(out, tuple | list)
-        tensors = [make(o) for o in out] if several else [make(out)]
+        tensors = list(map(make, out)) if several else [make(out)]
         if self.view:
             self.mark_views(self.forward, values[0], arrays[1:], tensors, several)
         if modes.grad and self.node_name:
@@ -184,9 +184,7 @@ class Operator:
         outputs = [(t._array.shape, t._array.dtype) for t in tensors]
         node.shape, node.dtype = outputs[0]
         if not self.simple:
-            node.kept = [
-                plan.need if place is None else _shape(values[place]) if of_shape else values[place] for place, of_shape in plan.keeps
-            ]
+            node.kept = [plan.need if i is None else _shape(values[i]) if of else values[i] for i, of in plan.keeps]
             node.outputs = outputs if len(outputs) > 1 else None
         for number, tensor in enumerate(tensors):
             if tensor._array.dtype.kind == "f":
@@ -195,9 +193,8 @@ class Operator:
         for place, of in plan.stores:
             node.saved += save_input(values[place]) if of is None else save_result(tensors[of], of)
         if modes.anomaly:
-            import traceback
+            modes.anomaly.recorded(node)
 
-            node.metadata["traceback_"] = traceback.format_stack()[:-3]
 
 class Plan:
     """What a node saves, keeps and computes when a given set of its inputs needs a gradient."""
@@ -283,55 +280,23 @@ def _two_saved(a: Callable, b: Callable) -> Callable:
 # -- the two commonest kinds of operator, recorded without the general way's lists -------------------------------------
 
 
-def _unary(op: Operator) -> Callable:
-    forward, plans = op.forward, op.plans
-
-    def function(self: Any) -> Any:
-        if type(self) is ndarray:
-            return forward(self)
-        if modes.word != ON or not isinstance(self, TensorBase):
-            return op((self,), {})
-        x = self._array
-        out = forward(x)
-        if out.dtype is not x.dtype:
-            return op((self,), {})
-        result = new(TensorBase._class)
-        result._array = out if type(out) is ndarray else np.asarray(out)
-        result._view = result._meta = result._counter = None
-        result._edge = edge = self._edge if self._view is None and self._edge is not None else self._gradient_edge()
-        if edge is not None:
-            plan = plans[True,] if plans else op.plan(True)
-            node = new(plan.node_class)
-            node.edges, node.number, node.extras, node.plan = (edge,), next(numbers), None, plan
-            node.shape, node.dtype = out.shape, out.dtype
-            result._edge = (node, 0)
-            if plan.saves == ("result",):
-                result._counter = [0]
-                node.saved = (result._array, result._counter, 0)
-            else:
-                node.saved = save_input(self) if plan.saves else ()
-        return result
-
-    return function
-
-
-def _with_options(op: Operator) -> Callable:
-    """One tensor first, then plain options: reductions, views, softmax."""
-    forward, plans, options_wanted, to_float = op.forward, op.plans, len(op.names) - 1, op.promote == "float"
+def _one_tensor(op: Operator) -> Callable:
+    """One tensor first, then plain options: exp, and also reductions, views, softmax."""
+    forward, plans, simple, to_float, count = op.forward, op.plans, op.simple, op.promote == "float", len(op.names) - 1
 
     def function(self: Any, *options: Any, **named: Any) -> Any:
-        if named or modes.word != ON or len(options) != options_wanted or not isinstance(self, TensorBase):
+        if type(self) is ndarray and not named:
+            return forward(self, *options)
+        plain = len(options) == count and modes.word == ON and isinstance(self, TensorBase)
+        if not plain or named or any([isinstance(x, TensorBase) for x in options]):
             return op((self, *options), named)
         x = self._array
-        for option in options:
-            if isinstance(option, TensorBase):
-                return op((self, *options), named)
-        if to_float and x.dtype.kind != "f":
-            return op((self, *options), named)
         try:
             out = forward(x, *options)
         except ValueError as error:
-            raise errors.shapes(op, [x, *options], error) from error
+            raise errors.shapes(op, [x], error) from error
+        if to_float and out.dtype is not x.dtype:
+            return op((self, *options), named)
         result = new(TensorBase._class)
         result._array = out if type(out) is ndarray else np.asarray(out)
         result._view = result._meta = result._counter = None
@@ -342,18 +307,22 @@ def _with_options(op: Operator) -> Callable:
             plan = plans.get((True,)) or op.plan(True)
             node = new(plan.node_class)
             node.edges, node.number, node.extras, node.plan = (edge,), next(numbers), None, plan
-            node.shape, node.dtype, node.outputs = out.shape, out.dtype, None
-            node.kept = [x.shape if of_shape else options[place - 1] for place, of_shape in plan.keeps]
-            result._edge = (node, 0) if out.dtype.kind == "f" else None
-            node.saved = ()
-            for _, of in plan.stores:
-                node.saved += save_input(self) if of is None else save_result(result, 0)
+            node.shape, node.dtype, result._edge = out.shape, out.dtype, (node, 0)
+            if not simple:
+                node.kept, node.outputs = [x.shape if of else options[i - 1] for i, of in plan.keeps], None
+            if plan.saves == ("result",):
+                result._counter = [0]
+                node.saved = (result._array, result._counter, 0)
+            else:
+                node.saved = ()
+                for _, of in plan.stores:
+                    node.saved += save_input(self) if of is None else save_result(result, 0)
         return result
 
     return function
 
 
-def _binary(op: Operator) -> Callable:
+def _two_tensors(op: Operator) -> Callable:
     forward, plans = op.forward, [None, None, None, None]
 
     def function(self: Any, other: Any) -> Any:

@@ -77,7 +77,7 @@ class Walk:
             if plain and g is not None and node.extras is None:
                 grads = node.apply(g)
             else:
-                grads = self._visit(node, g)
+                grads = modes.anomaly.run(node, self._visit, g) if modes.anomaly else self._visit(node, g)
             if not keep:
                 node.free()
             for edge, g in zip(node.edges, grads, strict=True):
@@ -111,8 +111,8 @@ class Walk:
                 slots[number] = g if slots[number] is None else slots[number] + g
         if type(into) is AccumulateGrad:
             self.waiting[into] -= 1
-            if not self.waiting[into] and into in self.pending:
-                self._accumulate(into, self.pending.pop(into))
+            if not self.waiting[into]:
+                self._accumulate(into, self.pending.pop(into, None))
 
     # -- a node with hooks, captures, several outputs, or a recorded backward ------------------------------------------
 
@@ -134,10 +134,6 @@ class Walk:
         if node.undefined_too or any(x is not None for x in given):
             apply = node.apply_recorded if self.create else node.apply
             grads = apply(given[0] if node.outputs is None else given)
-        if modes.anomaly and modes.check_nan:
-            for i, x in enumerate(grads):
-                if x is not None and np.isnan(self._tensor(x)._array).any():
-                    raise errors.nan_found(node, i)
         if extras is not None and extras.post:
             fitted = [
                 None if e is None or x is None else fit(x, *e[0].all_outputs()[e[1]], e[0])
@@ -151,8 +147,7 @@ class Walk:
 
     def _tensor_hooks(self, extras: Any, given: list) -> None:
         for number, hooks in extras.tensor.items():
-            if given[number] is not None:
-                given[number] = self._hooked(hooks, given[number])
+            given[number] = self._hooked(hooks, given[number])
         for number, reference in extras.retain.items():
             tensor, g = reference(), given[number]
             if tensor is not None and g is not None:
@@ -169,7 +164,7 @@ class Walk:
                 continue
             errors.check_hook_result(hook, tensor, found)
             tensor = found
-        return tensor if self.create else tensor._array
+        return tensor if tensor is None or self.create else tensor._array
 
     def _call_hooks(self, node: Node, hooks: Any, given: Any, *more: Any) -> list:
         """What node hooks make of a tuple of gradients."""
@@ -198,7 +193,7 @@ class Walk:
         extras = node.extras
         if extras is not None and extras.pre:
             (g,) = self._call_hooks(node, extras.pre, [g])
-        if g is not None:
+        if g is not None and meta.requires_grad:
             self._add(meta, g)
         for hook in list(meta.post_hooks.values()):
             hook(leaf)
