@@ -23,7 +23,8 @@ def test_there_are_two_commands_and_ci_runs_these():
 @pytest.mark.parametrize("page", PAGES)
 def test_local_links_and_pictures_exist(page):
     text = (ROOT / page).read_text(encoding="utf-8")
-    targets = [target for target in re.findall(r"\]\(([^)#\s]+)", text) if "://" not in target]
+    targets = re.findall(r"\]\(([^)#\s]+)|src=\"([^\"]+)", text)
+    targets = [link or picture for link, picture in targets if "://" not in link]
     assert [target for target in targets if not (ROOT / target).is_file()] == []
 
 
