@@ -89,6 +89,7 @@ def run_notebook(notebook: dict[str, Any], folder: Path) -> tuple[dict[str, Any]
             shutil.copytree(folder / "images", work / "images")
         client = NotebookClient(
             ran,
+            extra_arguments=["--log-level=ERROR"],
             timeout=CELL_SECONDS,
             kernel_name="python3",
             allow_errors=True,

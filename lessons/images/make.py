@@ -302,7 +302,7 @@ def tree() -> None:
 
 def course_map() -> None:
     """lessons/README.md: the thirteen lessons and what they need."""
-    sheet = Sheet(860, 420, "Map of the course. Short path: 01 three attributes, 04 the life of .grad, 06 retain_graph. 00 is for those with an old tutorial in hand. 01 leads to 02 leaves, 03 backward with numbers and 04; 03 leads to 05 build the engine and 09 shapes; 06 leads to 07 cutting, 08 in-place and 11 your own operator; 02 and 03 lead to 10 hooks; 12 train comes last.")
+    sheet = Sheet(860, 452, "Map of the course. Short path: 01 three attributes, 04 the life of .grad, 06 retain_graph. 00 is for those with an old tutorial in hand. 01 leads to 02 leaves, 03 backward with numbers and 04; 03 leads to 05 build the engine and 09 shapes; 06 leads to 07 cutting, 08 in-place and 11 your own operator; 02 and 03 lead to 10 hooks; 12 train comes last.")
 
     def stop(x: float, y: float, number: str, title: str, minutes: str, short: bool = False) -> None:
         color = OUTPUT if short else LEAF
@@ -313,7 +313,7 @@ def course_map() -> None:
 
     stop(24, 40, "00", "Old tutorial", "25 min, optional")
     stop(24, 150, "01", "Three attributes", "25 min", short=True)
-    stop(240, 40, "02", "Leaves, the graph", "30 min")
+    stop(240, 40, "02", "Leaves, graph", "30 min")
     stop(240, 150, "04", "The life of .grad", "25 min", short=True)
     stop(240, 260, "03", "Numbers", "35 min")
     stop(456, 150, "06", "retain_graph", "60 min", short=True)
@@ -329,8 +329,8 @@ def course_map() -> None:
         (420, 69, 454, 69, LEAF), (420, 289, 454, 289, LEAF), (420, 300, 454, 362, LEAF), (636, 170, 658, 124, LEAF), (636, 181, 658, 188, LEAF), (636, 192, 658, 252, LEAF), (749, 290, 749, 338, LEAF),
     ):
         sheet.arrow(x1, y1, x2, y2, color)
-    sheet.text(24, 404, "green: the short path, 110 minutes", 13, OUTPUT, bold=True)
-    sheet.text(300, 404, "an arrow means: read before", 13, FAINT)
+    sheet.text(24, 434, "green: the short path, 110 minutes", 13, OUTPUT, bold=True)
+    sheet.text(300, 434, "an arrow means: read before", 13, FAINT)
     sheet.save("map")
 
 

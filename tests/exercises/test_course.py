@@ -1,4 +1,4 @@
-"""Every exercise of the course: right answers pass, the stub is "not yet", each known-wrong answer shows its own misconception."""
+"""Each exercise: right answers pass, the stub is "not yet", each known-wrong answer shows its own misconception."""
 
 from __future__ import annotations
 
