@@ -528,7 +528,7 @@ class Tensor(TensorBase, results=True):
     exp_, expm1_, sigmoid_, erf_ = inplace.exp_, inplace.expm1_, inplace.sigmoid_, inplace.erf_
     log_, log2_, log10_, log1p_ = inplace.log_, inplace.log2_, inplace.log10_, inplace.log1p_
     xlogy_, sin_, cos_, tan_ = inplace.xlogy_, inplace.sin_, inplace.cos_, inplace.tan_
-    asin_, acos_, atan_ = inplace.asin_, inplace.acos_, inplace.atan_
+    asin_, acos_, atan_, atan2_ = inplace.asin_, inplace.acos_, inplace.atan_, inplace.atan2_
     sinh_, cosh_, tanh_ = inplace.sinh_, inplace.cosh_, inplace.tanh_
     floor_, ceil_, trunc_, frac_, round_ = inplace.floor_, inplace.ceil_, inplace.trunc_, inplace.frac_, inplace.round_
     clamp_, clip_, clamp_min_, clamp_max_ = inplace.clamp_, inplace.clamp_, inplace.clamp_min_, inplace.clamp_max_
@@ -572,7 +572,7 @@ class Tensor(TensorBase, results=True):
     select, narrow, diagonal, diag = shapes.select, shapes.narrow, shapes.diagonal, shapes.diag
     diag_embed, trace, split, chunk = shapes.diag_embed, shapes.trace, shapes.split, shapes.chunk
     unbind, repeat, tile, repeat_interleave = shapes.unbind, shapes.repeat, shapes.tile, shapes.repeat_interleave
-    flip, roll, tril, triu = shapes.flip, shapes.roll, shapes.tril, shapes.triu
+    flip, roll, tril, triu, unfold = shapes.flip, shapes.roll, shapes.tril, shapes.triu, shapes.unfold
     squeeze_, unsqueeze_, transpose_, t_ = inplace.squeeze_, inplace.unsqueeze_, inplace.transpose_, inplace.t_
     tril_, triu_ = inplace.tril_, inplace.triu_
 
@@ -591,7 +591,7 @@ class Tensor(TensorBase, results=True):
     gather, scatter, scatter_add = indexing.gather, indexing.scatter, indexing.scatter_add
     index_select, index_add, index_copy = indexing.index_select, indexing.index_add, indexing.index_copy
     index_put, masked_fill, masked_select = indexing.index_put, indexing.masked_fill, indexing.masked_select
-    nonzero = indexing.nonzero
+    nonzero, index_fill, index_fill_ = indexing.nonzero, indexing.index_fill, inplace.index_fill_
     scatter_, scatter_add_, index_add_ = inplace.scatter_, inplace.scatter_add_, inplace.index_add_
     index_copy_, index_put_, masked_fill_ = inplace.index_copy_, inplace.index_put_, inplace.masked_fill_
 

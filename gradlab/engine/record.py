@@ -303,7 +303,9 @@ def _one_tensor(op: Operator) -> Callable:
         if op.view:
             op.mark_views(forward, self, options, (result,), False)
         result._edge = edge = self._edge if self._view is None and self._edge is not None else self._gradient_edge()
-        if edge is not None:
+        if edge is not None and out.dtype.kind != "f":
+            result._edge = None
+        elif edge is not None:
             plan = plans.get((True,)) or op.plan(True)
             node = new(plan.node_class)
             node.edges, node.number, node.extras, node.plan = (edge,), next(numbers), None, plan

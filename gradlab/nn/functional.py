@@ -567,6 +567,67 @@ def conv2d(input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: 
     return _convolution(input, weight, bias, stride, padding, dilation, groups, 2)
 
 
+def _convolution_transposed(
+    input: Any, weight: Any, bias: Any, stride: Any, padding: Any, extra: Any, groups: int, dilation: Any, n: int
+) -> Any:
+    stride, padding = _spatial(stride, n, "stride"), _spatial(padding, n, "padding")
+    dilation, extra = _spatial(dilation, n, "dilation"), _spatial(extra, n, "output_padding")
+    if input.ndim not in (n + 1, n + 2) or weight.ndim != n + 2:
+        raise RuntimeError(f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to conv_transpose{n}d, but got input of size: {list(input.shape)}")
+    if groups <= 0 or min(stride) <= 0 or min(dilation) <= 0 or min(padding) < 0 or min(extra) < 0:
+        raise RuntimeError("non-positive stride, dilation or groups, or negative padding, is not supported")
+    if any(e >= max(s, d) for e, s, d in zip(extra, stride, dilation, strict=True)):
+        raise RuntimeError(f"output padding must be smaller than either stride or dilation, but got output_padding={list(extra)}")
+    batched = input if input.ndim == n + 2 else shape.unsqueeze(input, 0)
+    if batched.shape[1] != weight.shape[0] or weight.shape[0] % groups:
+        raise RuntimeError(f"Given transposed=1, weight of size {list(weight.shape)}, expected input{list(input.shape)} to have {weight.shape[0]} channels, but got {batched.shape[1]} channels instead")
+    if bias is not None and tuple(bias.shape) != (weight.shape[1] * groups,):
+        raise RuntimeError(f"expected bias to be 1-dimensional with {weight.shape[1] * groups} elements, but got bias of size {list(bias.shape)} instead")
+    places = [
+        (batched.shape[2 + d] - 1) * stride[d] - 2 * padding[d] + dilation[d] * (weight.shape[2 + d] - 1) + extra[d] + 1
+        for d in range(n)
+    ]
+    if min(places) < 1:
+        raise RuntimeError(f"Calculated output size {places} is too small")
+    size = (batched.shape[0], weight.shape[1] * groups, *places)
+    out = spatial.convolution_transposed(batched, weight, bias, size, stride, padding, dilation, groups)
+    return out if batched is input else shape.squeeze(out, 0)
+
+
+def conv_transpose1d(
+    input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: int = 1, dilation: Any = 1
+) -> Any:
+    """The transpose of conv1d: (N, C, L) or (C, L) input, (C, out / groups, k) weight."""
+    return _convolution_transposed(input, weight, bias, stride, padding, output_padding, groups, dilation, 1)
+
+
+def conv_transpose2d(
+    input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: int = 1, dilation: Any = 1
+) -> Any:
+    """The transpose of conv2d: (N, C, H, W) or (C, H, W) input, (C, out / groups, kh, kw) weight."""
+    return _convolution_transposed(input, weight, bias, stride, padding, output_padding, groups, dilation, 2)
+
+
+def max_pool1d(
+    input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False, return_indices: bool = False
+) -> Any:
+    """The largest value of each window along the last dim."""
+    kernel, padding, dilation = [(1, _spatial(v, 1, "kernel_size")[0]) for v in (kernel_size, padding, dilation)]
+    stride = kernel if stride is None or stride == [] else (1, _spatial(stride, 1, "stride")[0])
+    found = max_pool2d(shape.unsqueeze(input, -2), kernel, stride, (0, padding[1]), dilation, ceil_mode, return_indices)
+    return tuple([shape.squeeze(x, -2) for x in found]) if return_indices else shape.squeeze(found, -2)
+
+
+def avg_pool1d(
+    input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True
+) -> Any:
+    """The mean of each window along the last dim."""
+    kernel = (1, _spatial(kernel_size, 1, "kernel_size")[0])
+    stride = kernel if stride is None or stride in ([], ()) else (1, _spatial(stride, 1, "stride")[0])
+    around = (0, _spatial(padding, 1, "padding")[0])
+    return shape.squeeze(avg_pool2d(shape.unsqueeze(input, -2), kernel, stride, around, ceil_mode, count_include_pad), -2)
+
+
 def max_pool2d(
     input: Any,
     kernel_size: Any,

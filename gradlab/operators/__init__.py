@@ -31,7 +31,7 @@ PUBLIC: dict[str, Callable] = {
     **_by_name(shape, "clone reshape flatten ravel unflatten broadcast_to broadcast_tensors transpose t permute movedim"),
     **_by_name(shape, "squeeze unsqueeze select narrow diagonal diag_embed diag trace cat stack hstack vstack split chunk"),
     **_by_name(shape, "unbind tile repeat_interleave flip roll tril triu"),
-    **_by_name(indexing, "gather scatter scatter_add index_select index_add index_copy index_put masked_fill masked_select nonzero"),
+    **_by_name(indexing, "gather scatter scatter_add index_select index_add index_copy index_put index_fill masked_fill masked_select nonzero"),
     **_by_name(linalg, "matmul mm bmm mv dot outer addmm einsum tensordot"),
     **_by_name(neural, "relu softmax log_softmax"),
     **_by_name(inplace, "fill relu_"),

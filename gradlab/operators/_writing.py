@@ -16,7 +16,7 @@ from gradlab import errors
 from gradlab.engine.modes import EXTRAS, modes, notify
 from gradlab.engine.node import numbers
 from gradlab.engine.tensor import INFERENCE, TensorBase, make
-from gradlab.operators._views import View, check_writable, copy, count_write, rebase
+from gradlab.operators._views import Cut, View, check_writable, copy, count_write, rebase
 
 
 def inplace(function: Callable) -> Callable:
@@ -118,7 +118,7 @@ def _become(self: TensorBase, result: TensorBase) -> None:
     above = self._view
     if above is not None:
         view = self._view = View.__new__(View)
-        view.base, view.parent, view.step = above.base, above, result._view.step
+        view.base, view.cut = above.base, Cut(above.cut, result._view.cut.step)
         view.origin, view.version = above.origin, above.version
     self._array = result._array
     if result._edge is not None:

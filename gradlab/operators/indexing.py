@@ -207,10 +207,17 @@ index_copied = operator(
     self=lambda g, dim, index: index_filled(g, dim, index, 0),
     source=lambda g, dim, index, source_shape: index_rows(g, dim, index).reshape(source_shape),
 )
+distinct = operator(None, lambda index: np.unique(index))
 index_filled = operator(
     "IndexFillBackward0",
     lambda self, dim, index, value: _rows_written(self.copy(), dim, index, value),
     self=lambda g, dim, index: index_filled(g, dim, index, 0),
+)
+index_filled_by = operator(
+    "IndexFillBackward1",
+    lambda self, dim, index, value: _rows_written(self.copy(), dim, index, value),
+    self=lambda g, dim, index: index_filled(g, dim, index, 0),
+    value=lambda g, dim, index: index_rows(g, dim, distinct(index)).sum(),
 )
 
 
@@ -263,6 +270,16 @@ def index_add(self, dim, index, source, *, alpha=1):
 def index_copy(self, dim, index, source):
     """A copy of `self` with the slices of `source` written at the indices along `dim`."""
     return index_copied(self, _check_rows("index_copy", self, dim, index, source), index, source)
+
+
+def index_fill(self, dim, index, value):
+    """A copy of `self` with a number (or a 0-d tensor) at the indices along `dim`."""
+    dim = _check_rows("index_fill", self, dim, index)
+    if is_number(value):
+        return index_filled(self, dim, index, value)
+    if value.ndim:
+        raise RuntimeError(f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s).")
+    return index_filled_by(self, dim, index, value)
 
 
 # -- by mask -----------------------------------------------------------------------------------------------------------

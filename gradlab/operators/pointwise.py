@@ -152,8 +152,8 @@ def remainder(self, other):
 
 
 def remainder_of_number(self, other):
-    """`self % other` for a number `self`; without a derivative, as in torch."""
-    return number_remainder(self, as_float_if(other, self))
+    """`self % other` with `self` a number: without a derivative, as in torch."""
+    return number_remainder(self, as_float_if(other, self)) if is_number(self) else remainder(self, other)
 
 
 def as_float_if(self, *numbers):

@@ -680,6 +680,49 @@ def unbind(self, dim=0):
     return unbound(self, axis(dim, self.ndim))
 
 
+def _windows(self, dim, size, step):
+    if not self.ndim:
+        return self.reshape(1)[:size]
+    windows = np.lib.stride_tricks.sliding_window_view(self, size, dim, writeable=self.flags.writeable)
+    return windows[_key(dim, slice(None, None, step))]
+
+
+def _windows_sum(self, shape, dim, size, step):
+    out = np.zeros(shape, self.dtype)
+    if not shape:
+        return self.sum(dtype=self.dtype).reshape(())
+    for n in range(size):
+        out[_key(dim, slice(n, n + step * (self.shape[dim] - 1) + 1, step))] += self[..., n]
+    return out
+
+
+windows_of = operator(
+    "UnfoldBackward0",
+    _windows,
+    view=True,
+    self=lambda g, self_shape, dim, size, step: windows_sum(g, tuple(self_shape), dim, size, step),
+)
+windows_sum = operator(
+    "UnfoldBackwardBackward0", _windows_sum, self=lambda g, dim, size, step: windows_of(g, dim, size, step)
+)
+
+
+def unfold(self, dimension, size, step):
+    """All windows of a size along a dim, `step` apart, as a view: the window becomes the last dim.
+
+    >>> import gradlab
+    >>> gradlab.arange(4).unfold(0, 2, 1).tolist()
+    [[0, 1], [1, 2], [2, 3]]
+    """
+    dim = axis(dimension, self.ndim)
+    length = self.shape[dim] if self.ndim else 1
+    if size < 0 or size > length:
+        raise RuntimeError(f"maximum size for tensor at dimension {dim} is {length} but size is {size}")
+    if step <= 0:
+        raise RuntimeError(f"step is {step} but must be > 0")
+    return windows_of(self, dim, size, step)
+
+
 # -- repeats and moves -------------------------------------------------------------------------------------------------
 
 

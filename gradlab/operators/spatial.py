@@ -8,6 +8,7 @@ import numpy as np
 
 from gradlab.engine import operator
 from gradlab.operators.indexing import rows_sum
+from gradlab.operators.shape import take_key
 
 # -- convolution: three operators that are linear in both inputs and are each other's derivatives ---------------------------
 
@@ -128,6 +129,31 @@ convolution_weight = operator(
         convolution_back(self, g, tuple(input_shape), stride, padding, dilation, groups)
     ),
 )
+
+convolution_transposed = operator(  # the convolution's derivative by its input, as an operation of its own
+    "ConvolutionBackward0",
+    lambda input, weight, bias, shape, stride, padding, dilation, groups: _convolve_transposed(
+        input, weight, bias, shape, stride, padding, dilation, groups
+    ),
+    input=lambda g, weight, input_shape, stride, padding, dilation, groups: _first_places(
+        convolution(g, weight, None, stride, padding, dilation, groups), tuple(input_shape)
+    ),
+    weight=lambda g, input, weight_shape, stride, padding, dilation, groups: (
+        convolution_weight(input, g, tuple(weight_shape), stride, padding, dilation, groups)
+    ),
+    bias=lambda g: _bias_grad(g),
+)
+
+
+def _first_places(g, shape):
+    """Without the places that only the output padding made."""
+    return g if g.shape == shape else take_key(g, tuple([slice(n) for n in shape]))
+
+
+def _convolve_transposed(input, weight, bias, shape, *options):
+    out = _convolve_back(input, weight, shape, *options)
+    return out if bias is None else out + bias.reshape((-1,) + (1,) * (input.ndim - 2))
+
 
 # -- pooling -----------------------------------------------------------------------------------------------------------
 
