@@ -17,7 +17,7 @@ FONT = "Arial"  # every layout engine has its metrics, and browsers fall back to
 LONGEST = 34  # characters of a name; the middle of a longer one is left out
 ROOMY = 60  # up to so many boxes each card shows its data; beyond, names and shapes only
 WIDEST = 1000  # points; a wider picture runs from top to bottom
-MARKS = {HELD: "■", FREED: "□", PACKED: "◆", NEVER: "–", MISMATCH: "✕"}
+MARKS = {HELD: "■", FREED: "□", PACKED: "◊", NEVER: "–", MISMATCH: "!"}
 WORDS = {HELD: "", FREED: "freed", PACKED: "packed", NEVER: "not saved", MISMATCH: "changed"}
 
 
@@ -91,8 +91,9 @@ class Writer:
         }[card.kind]
         size, dtype = numbers.shape(tensor.shape), tensor.dtype
         kind = KIND_TEXT[card.kind]
-        rows = [self._head(title_of(card), kind, accent)]
-        rows.append(self._row("shape", [size], theme.ink, dtype))
+        title = title_of(card)
+        rows = [self._head(title, kind, accent)]
+        rows.append(self._row("shape", [size], theme.ink, dtype).replace("</TR>", _filler(title, kind, card) + "</TR>"))
         if self.values:
             data = numbers.lines(tensor.values, 64 if self.values is True and not self.roomy else 16)
             if data is not None:
@@ -102,7 +103,7 @@ class Writer:
         if tensor.version and not tensor.is_parameter:  # a parameter's was counted up when it was initialised
             rows.append(self._row("version", [str(tensor.version)], theme.ink))
         if card.note:
-            rows.append(self._note(card.note, span=2))
+            rows.append(self._note(card.note, span=3))
         border = "2" if card.kind != "constant" else "1"
         accent = theme.alarm if card.note else accent
         flow = self.scene.flow
@@ -121,8 +122,9 @@ class Writer:
     def _head(self, title: str, kind: str, accent: str) -> str:
         width = f' WIDTH="{_width(title)}"' if _is_wide(title) else ""
         return (
-            f'<TR><TD ALIGN="LEFT"{width}><B>{font(title, 14, self.theme.ink)}</B></TD>'
-            f'<TD ALIGN="RIGHT">{font(kind, 9, accent)}</TD></TR>'
+            '<TR><TD COLSPAN="3" CELLPADDING="0"><TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0" CELLPADDING="4"><TR>'
+            f'<TD ALIGN="LEFT"{width}><B>{font(title, 14, self.theme.ink)}</B></TD>'
+            f'<TD ALIGN="RIGHT">{font(kind, 9, accent)}</TD></TR></TABLE></TD></TR>'
         )
 
     def _row(self, key: str, values: list[str], color: str, extra: str = "", part: str = "") -> str:
@@ -183,9 +185,10 @@ class Writer:
             part = f"n{number}:{slot.name}"
             words = max(words, self.chip_words(slot, FREED), key=len)
             ink, fill = self.tags.add("chip-ink", part, ink), self.tags.add("chip", part, fill)
+        width = f' WIDTH="{_width(words) * 9 // 14 + 6}"' if _is_wide(words) else ""
         return (
             f'<TABLE BORDER="1" CELLBORDER="0" CELLSPACING="0" CELLPADDING="3" COLOR="{border}" BGCOLOR="{fill}" '
-            f'STYLE="{style}"><TR><TD>{font(words, 9, ink)}</TD></TR></TABLE>'
+            f'STYLE="{style}"><TR><TD{width}>{font(words, 9, ink)}</TD></TR></TABLE>'
         )
 
     def chip_words(self, slot: Slot, state: str) -> str:
@@ -238,7 +241,7 @@ class Writer:
             words += [font(line, 11, theme.grad) for line in ran.split("\n") if line]
         if arrow.note:
             style |= {"color": theme.alarm, "style": "dashed", "penwidth": "1.6", "arrowhead": "tee"}
-            words += [font(line, 10, theme.alarm) for line in wrapped("✂ " + arrow.note, 36)]
+            words += [font(line, 10, theme.alarm) for line in wrapped("× " + arrow.note, 36)]
         if words:
             style["label"] = "<" + "<BR/>".join(words) + ">"
         self.graph.edge(arrow.tail, arrow.head, **style)
@@ -271,9 +274,9 @@ class Writer:
         if FREED in states:
             words.append(font("□", 10, theme.freed) + font(" saved, freed", 10, theme.soft))
         if PACKED in states:
-            words.append(font("◆", 10, theme.saved) + font(" packed by a hook", 10, theme.soft))
+            words.append(font("◊", 10, theme.saved) + font(" packed by a hook", 10, theme.soft))
         if MISMATCH in states:
-            words.append(font("✕", 10, theme.alarm) + font(" changed since it was saved", 10, theme.soft))
+            words.append(font("!", 10, theme.alarm) + font(" changed since it was saved", 10, theme.soft))
         if scene.flow is not None:
             words.append(font("→", 11, theme.grad) + font(" gradient", 10, theme.soft))
         elif scene.arrows:
@@ -310,8 +313,12 @@ def font(words: str, size: int, color: str) -> str:
 
 def text(words: str) -> str:
     """Escaped for an HTML-like label: whatever a name holds, it stays text."""
-    clean = "".join(c if c >= " " and unicodedata.category(c) not in ("Cs", "Cn") else "�" for c in words)
-    return html.escape(clean, quote=True).replace("&#x27;", "&#39;") or " "
+    return html.escape(clean(words), quote=True).replace("&#x27;", "&#39;") or " "
+
+
+def clean(words: str) -> str:
+    """Without characters that XML or a line of text cannot hold."""
+    return "".join(c if c >= " " and unicodedata.category(c) not in ("Cc", "Cs", "Cn") else "�" for c in words)
 
 
 def title_of(card: Card) -> str:
@@ -337,6 +344,7 @@ def op_title(node: NodeRecord) -> str:
 
 
 def shorten(name: str) -> str:
+    name = clean(name)
     if len(name) <= LONGEST:
         return name
     half = (LONGEST - 1) // 2
@@ -350,6 +358,14 @@ def wrapped(words: str, width: int) -> list[str]:
             lines.append("")
         lines[-1] = f"{lines[-1]} {word}".strip()
     return lines
+
+
+def _filler(title: str, kind: str, card: Card) -> str:
+    """A third column that takes the width which a long title needs beyond the rows below it."""
+    rows = [numbers.shape(card.tensor.shape) + " " + card.tensor.dtype]
+    rows += (numbers.lines(card.tensor.values) or []) + (numbers.lines(card.tensor.grad) or [])
+    missing = 8 * len(title) + 5 * len(kind) + 24 - 50 - 6 * max(map(len, rows))
+    return f'<TD WIDTH="{missing}"></TD>' if missing > 0 else ""
 
 
 def _is_wide(words: str) -> bool:
@@ -368,7 +384,8 @@ def sideways(scene: Scene) -> bool:
         if not arrow.constant:
             depth[arrow.head] = max(depth.get(arrow.head, 0), depth.get(arrow.tail, 0) + 1)
     columns: dict[int, int] = {}
-    for item in [*scene.cards, *scene.ops, *scene.groups]:
+    items: list[Card | Op | Group] = [*scene.cards, *scene.ops, *scene.groups]
+    for item in items:
         column = depth.get(item.key, 0)
         columns[column] = max(columns.get(column, 0), _guess(item))
     return sum(width + 46 for width in columns.values()) <= WIDEST

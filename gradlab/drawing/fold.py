@@ -311,12 +311,12 @@ def _replace(scene: Scene, units: list[Unit]) -> Scene:
         if tail == arrow.tail and head == arrow.head:
             folded.arrows.append(arrow)
             continue
-        key = (tail, head, arrow.note or arrow.constant)
-        if key in together:
-            together[key].many += 1
+        bundle = (tail, head, arrow.note or arrow.constant)
+        if bundle in together:
+            together[bundle].many += 1
         else:
-            together[key] = Arrow(tail, head, arrow.edge, None, arrow.constant, note=arrow.note)
-            folded.arrows.append(together[key])
+            together[bundle] = Arrow(tail, head, arrow.edge, None, arrow.constant, note=arrow.note)
+            folded.arrows.append(together[bundle])
     return folded
 
 

@@ -21,7 +21,8 @@ def outline(scene: Scene) -> str:
     cards = {card.key: card for card in scene.cards}
     for key in sorted(roots & cards.keys(), key=lambda k: int(k[1:])):
         lines.append(_card(cards[key], after.get(key, []), names))
-    for item in sorted([*scene.ops, *scene.groups], key=_place):
+    items: list[Op | Group] = [*scene.ops, *scene.groups]
+    for item in sorted(items, key=_place):
         lines.append(_op(item, after, names) if isinstance(item, Op) else _group(item, after, names))
     for key, card in cards.items():
         if key not in roots:

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from gradlab.drawing import dot, layout, outline, scene, svg
+from gradlab.drawing import dot, layout, outline, png, scene, svg
 from gradlab.drawing import fold as folding
 from gradlab.drawing.themes import theme_named
 from gradlab.graphs import collector
@@ -105,8 +105,8 @@ class Drawing:
         return float(found[1]), float(found[2])
 
     def png(self) -> bytes:
-        """The picture as PNG, two pixels a point, fewer when it is large. Raises LayoutError without a layout engine."""
-        return layout.render(self.source, "png", dpi=self._dpi(PIXELS))
+        """The picture as PNG, two pixels a point, fewer if it is large. Raises LayoutError without a layout engine."""
+        return png.draw(self.source, self.svg(), self._dpi(PIXELS))
 
     def text(self) -> str:
         """The picture in words, one line for each box."""
@@ -145,7 +145,7 @@ class Drawing:
         """Everything that a notebook keeps: SVG, a PNG of at most so many pixels, and text, with the size to show."""
         try:
             data: dict[str, Any] = {"image/svg+xml": self.svg()}
-            data["image/png"] = layout.render(self.source, "png", dpi=self._dpi(pixels))
+            data["image/png"] = png.draw(self.source, self.svg(), self._dpi(pixels))
         except layout.LayoutError as error:
             return {"text/plain": f"{error}\n\n{self.text()}"}, {}
         width, height = self.size()

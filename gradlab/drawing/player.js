@@ -105,6 +105,8 @@ class Player {
     this.range.max = data.steps.length;
     this.shown = 0;
     this.free = new Set();
+    this.touched = new Set();
+    this.retained = undefined;
     this.moved = false;
     for (const [key, lines] of Object.entries(data.grads)) this.grad(key, lines);
     this.legend();
@@ -162,13 +164,13 @@ class Player {
 
   forward(step) {
     for (const key of step.edges) this.edges.get(key)?.classList.add("ran");
-    for (const part of step.frees) this.free.add(part);
+    for (const part of step.frees) this.free.add(part) && this.touched.add(part);
     for (const [key, lines] of Object.entries(step.grad ?? {})) this.grad(key, lines);
   }
 
   backward(step, number) {
     for (const key of step.edges) this.edges.get(key)?.classList.remove("ran");
-    for (const part of step.frees) this.free.delete(part);
+    for (const part of step.frees) this.free.delete(part) && this.touched.add(part);
     for (const key of Object.keys(step.grad ?? {})) this.grad(key, this.gradBefore(key, number));
   }
 
@@ -188,26 +190,25 @@ class Player {
   }
 
   chips() {
-    const retain = this.model.get("retain");
+    const retain = this.model.get("retain"), parts = Object.keys(this.data.chips);
     this.retain.checked = retain;
-    let held = 0, total = 0;
-    for (const [part, [state, kept, gone]] of Object.entries(this.data.chips)) {
-      const freed = !retain && this.free.has(part);
-      total += 1;
-      held += freed ? 0 : 1;
-      if (kept === undefined) continue;
-      for (const role of ["chip", "chip-ink"]) {
-        for (const element of this.parts.get(`${role} ${part}`) ?? []) {
-          if (element.classList.contains("gone") === freed && element.dataset.set) continue;
-          element.dataset.set = "1";
-          element.classList.toggle("gone", freed);
-          if (role === "chip-ink") element.textContent = freed ? gone : kept;
-        }
-      }
-    }
+    for (const part of this.retained === retain ? this.touched : parts) this.chip(part, !retain && this.free.has(part));
+    this.retained = retain;
+    this.touched = new Set();
+    const total = parts.length, held = retain ? total : total - this.free.size;
     this.memory.hidden = this.retainLabel.hidden = total === 0;
     this.bar.style.width = `${total ? (100 * held) / total : 0}%`;
     this.held.textContent = `${held} of ${total} held`;
+  }
+
+  chip(part, freed) {
+    const [, kept, gone] = this.data.chips[part];
+    if (kept === undefined) return; // inside a folded module
+    for (const box of this.parts.get(`chip ${part}`) ?? []) box.classList.toggle("gone", freed);
+    for (const text of this.parts.get(`chip-ink ${part}`) ?? []) {
+      text.classList.toggle("gone", freed);
+      text.textContent = freed ? gone : kept;
+    }
   }
 
   sentence(current) {

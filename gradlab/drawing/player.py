@@ -44,7 +44,8 @@ class _Player:
         self.tags = dot.Tags()
         self.writer = dot.Writer(self.scene, LIGHT, None, True, self.tags)
         self.home = {f"n{node}": group.key for group in self.scene.groups for node in group.nodes}
-        self.shown = {item.key for item in [*self.scene.cards, *self.scene.ops, *self.scene.groups]}
+        items: list[Any] = [*self.scene.cards, *self.scene.ops, *self.scene.groups]
+        self.shown = {item.key for item in items}
         self.payload: Payload = {
             "svg": self._svg(),
             "text": outline.outline(self.scene),
@@ -71,7 +72,7 @@ class _Player:
     @functools.cached_property
     def _absorbed(self) -> dict[str, str]:
         """Leaves that were folded into a group."""
-        absorbed = {}
+        absorbed: dict[str, str] = {}
         for edge in self.snapshot.edges:
             target = self.snapshot.nodes[edge.target] if edge.target is not None else None
             if target is not None and target.tensor is not None:

@@ -151,7 +151,7 @@ def _left_out(snapshot: Snapshot, marks: list[Mark]) -> set[str]:
     return out
 
 
-def _arrow(snapshot: Snapshot, edge: Edge, between: Mapping[tuple[int | None, int], TensorRecord]) -> Arrow | None:
+def _arrow(snapshot: Snapshot, edge: Edge, between: Mapping[Any, TensorRecord]) -> Arrow | None:
     node = snapshot.nodes[edge.source]
     label = edge.name if node.op in ORDERED else None
     if edge.target is None:
