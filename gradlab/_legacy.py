@@ -28,8 +28,8 @@ class TensorType:
     def __call__(self, *data: Any) -> Any:
         if len(data) == 1 and isinstance(data[0], TensorBase):
             if data[0]._array.dtype != self.dtype.numpy:
-                found = dtypes.of(data[0]._array.dtype)
-                raise TypeError(f"{self.__name__} of a tensor of dtype {found}: convert it with .to(...).")
+                other = dtypes.of(data[0]._array.dtype)
+                raise TypeError(f"{self.__name__} of a tensor of dtype {other}: convert it with .to(...).")
             return Tensor(data[0])
         if len(data) == 1 and isinstance(data[0], list | tuple | np.ndarray) and not isinstance(data[0], Size):
             return creation.tensor(data[0], dtype=self.dtype)

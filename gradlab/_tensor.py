@@ -56,7 +56,7 @@ def new_instance(cls: type, array: np.ndarray) -> Any:
     plain = make(array)
     if cls is Tensor:
         return plain
-    tensor = object.__new__(cls)
+    tensor: Any = object.__new__(cls)
     for name in ("_array", "_counter", "_edge", "_meta", "_view"):
         setattr(tensor, name, getattr(plain, name))
     return tensor

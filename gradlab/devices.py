@@ -14,6 +14,8 @@ class device:  # noqa: N801  torch's name
     """
 
     __slots__ = ("index", "type")
+    index: int | None
+    type: str
 
     def __init__(self, kind: Any = "cpu", index: int | None = None) -> None:
         name = kind.type if isinstance(kind, device) else str(kind)

@@ -157,7 +157,7 @@ def result_dtype(operands: Any) -> np.dtype:
     return result
 
 
-def promoted(operands: list, places: list[int], to_float: builtins.bool) -> list:
+def promoted(operands: list, places: Any, to_float: builtins.bool) -> list:
     """The operands (arrays, numbers, lists of arrays) with those at ``places`` brought to their common result type.
 
     to_float: bring integers and booleans to the default dtype too.
@@ -167,14 +167,15 @@ def promoted(operands: list, places: list[int], to_float: builtins.bool) -> list
     if to_float and kind.kind != "f":
         kind = _default.numpy
 
-    def cast(x: Any) -> Any:
-        if isinstance(x, list):
-            return [cast(item) for item in x]
-        if isinstance(x, np.ndarray):
-            return x if x.dtype == kind else x.astype(kind)
-        return kind.type(x) if _takes_part(x) else x
+    return [_cast(x, kind) if i in places else x for i, x in enumerate(operands)]
 
-    return [cast(x) if i in places else x for i, x in enumerate(operands)]
+
+def _cast(x: Any, kind: np.dtype) -> Any:
+    if isinstance(x, list):
+        return [_cast(item, kind) for item in x]
+    if isinstance(x, np.ndarray):
+        return x if x.dtype == kind else x.astype(kind)
+    return kind.type(x) if _takes_part(x) else x
 
 
 def _takes_part(x: Any) -> builtins.bool:

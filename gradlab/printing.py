@@ -111,7 +111,7 @@ def _nested(array: np.ndarray, indent: int, short: bool, form: _Format) -> str:
 def tensor_text(tensor: Any) -> str:
     """The text of `repr(tensor)`: values, then dtype, grad_fn or requires_grad where they are not the usual ones."""
     array, prefix = tensor._array, "tensor("
-    usual = (dtypes.get_default_dtype(), dtypes.int64, dtypes.bool)
+    usual: tuple = (dtypes.get_default_dtype(), dtypes.int64, dtypes.bool)
     notes = []
     if array.size == 0:
         body = "[]"

@@ -221,7 +221,7 @@ def _ended(snapshot: Snapshot, recording: Recording | None) -> Snapshot:
     """The graph before, with the gradients it will have: the picture then has room for them from the start."""
     if recording is None:
         return snapshot
-    last = {step.tensor: step.grad_after for step in recording.steps if step.grad_after is not None}
+    last: dict[Any, Any] = {step.tensor: step.grad_after for step in recording.steps if step.grad_after is not None}
     last |= {t: recording.after.tensors[t].grad for step in recording.steps for t in step.retained}
     tensors = [dataclasses.replace(t, grad=last.get(t.id, t.grad)) for t in snapshot.tensors]
     return dataclasses.replace(snapshot, tensors=tensors)
@@ -266,7 +266,8 @@ def page(payload: Payload, theme: str = "auto") -> str:
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>gradlab: backward, step by step</title>'
         '<meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark">'
-        f'<style>body{{margin:1rem}}{style()}</style></head><body><main id="player"></main>'
+        f"<style>body{{margin:1rem}}h1{{font:600 18px system-ui,sans-serif}}{style()}</style></head><body>"
+        '<main><h1>Backward, step by step</h1><div id="player"></div></main>'
         f'<script type="application/json" id="data">{data}</script>\n'
         f'<script type="module">{script()}\n{start}{json.dumps(theme)});</script></body></html>\n'
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from gradlab.graphs.inputs import ORDERED
 from gradlab.graphs.records import Edge, NodeRecord, Snapshot, TensorRecord

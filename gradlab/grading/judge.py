@@ -76,7 +76,7 @@ class Judge:
         if hasattr(socket, "AF_UNIX") and os.name == "posix":
             ours, theirs = socket.socketpair()
             with theirs:
-                self._process = subprocess.Popen(command, stdin=theirs, stdout=theirs, env=environment)
+                self._process = subprocess.Popen(command, stdin=theirs.fileno(), stdout=theirs.fileno(), env=environment)
             self._stream = SocketStream(ours)
         else:
             self._process = subprocess.Popen(
@@ -263,8 +263,9 @@ class _Bench:
             words = {"status": verdict.status, "misconception": verdict.misconception, "message": _told(exercise, verdict)}
             return json.loads(json.dumps(words))
         except Exception as error:
-            words = f"Your answer has a form that this check cannot compare ({type(error).__name__})."
-            return _outcome("failed", words)
+            return _outcome(
+                "failed", f"Your answer has a form that this check cannot compare ({type(error).__name__})."
+            )
 
 
 _TEACHING = frozenset(("check", "hint", "predict", "reveal", "progress"))

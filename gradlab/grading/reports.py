@@ -99,7 +99,7 @@ def index_page(
 ) -> str:
     """The teacher's page: who did what, where the class stumbles, and over what."""
     columns = [(entry, Counter(_outcome(result, entry["id"]).status for result in results)) for entry in catalog]
-    stumbles = Counter(
+    stumbles: Counter[tuple[str, str | None, str]] = Counter(
         (outcome.id, outcome.misconception, outcome.message)
         for result in results
         for outcome in result.exercises

@@ -25,7 +25,7 @@ def flatten(value: Any, name: str | None = None) -> Named:
         value = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
         value = {key: item for key, item in value.items() if item is not None}
     if isinstance(value, Mapping):
-        pairs = [(str(key), item) for key, item in value.items()]
+        pairs: list[tuple[str | None, Any]] = [(str(key), item) for key, item in value.items()]
     elif isinstance(value, (tuple, list)):
         pairs = [(None if len(value) == 1 else f"[{i}]", item) for i, item in enumerate(value)]
     else:

@@ -215,8 +215,9 @@ def _hints(kind: type) -> dict[str, Any]:
 def _build(kind: Any, data: Any) -> Any:
     """Rebuild a dataclass from plain data, guided by its annotations."""
     if dataclasses.is_dataclass(kind):
-        hints = _hints(kind)
-        return kind(**{name: _build(hints[name], value) for name, value in data.items()})  # type: ignore[operator]
+        make: Any = kind
+        hints = _hints(make)
+        return make(**{name: _build(hints[name], value) for name, value in data.items()})
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if origin in (typing.Union, types.UnionType):
         kinds = [argument for argument in arguments if argument is not type(None)]

@@ -64,7 +64,7 @@ class BackwardHooks:
             node.register_prehook(self._outputs_arrive)
         return results if several else results[0]
 
-    def _spread(self, grads: tuple, places: list[int], count: int) -> tuple:
+    def _spread(self, grads: tuple, places: Any, count: int) -> tuple:
         out: list[Any] = [None] * count
         for place, grad in zip(places, grads, strict=True):
             out[place] = grad
@@ -77,7 +77,7 @@ class BackwardHooks:
             result = hook(self.module, given)
             if result is not None:
                 given, changed = _checked(result, len(given)), True
-        return tuple([given[n] for n in self.output_places]) if changed else None
+        return tuple([given[n] for n in self.output_places or ()]) if changed else None
 
     def _outputs_known(self, _: tuple, grads: tuple) -> None:
         self.grad_outputs = self._spread(grads, self.output_places, self.output_count)

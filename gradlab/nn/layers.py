@@ -114,7 +114,7 @@ class _Conv(Module):
         return [x for t in reversed(total) for x in (t // 2, t - t // 2)]
 
     def forward(self, input: Any) -> Any:
-        padding = self.padding
+        padding: Any = self.padding
         if self.padding_mode != "zeros":
             input, padding = F.pad(input, self._around(), self.padding_mode), 0
         convolve = F.conv1d if self.dims == 1 else F.conv2d
@@ -197,8 +197,9 @@ class _BatchNorm(Module):
             if self.momentum is None:
                 momentum = 1.0 / float(self.num_batches_tracked)
         by_batch = self.training or self.running_mean is None
-        running = (self.running_mean, self.running_var) if not self.training or self.track_running_stats else (None, None)
-        return F.batch_norm(input, *running, self.weight, self.bias, by_batch, momentum, self.eps)
+        kept = not self.training or self.track_running_stats
+        mean, var = (self.running_mean, self.running_var) if kept else (None, None)
+        return F.batch_norm(input, mean, var, self.weight, self.bias, by_batch, momentum, self.eps)
 
     def extra_repr(self) -> str:
         return (
@@ -287,7 +288,8 @@ class Embedding(Module):
     @classmethod
     def from_pretrained(cls, embeddings: Any, freeze: bool = True, padding_idx: int | None = None, **options: Any) -> Any:
         """A table of given vectors, by default not trained."""
-        return cls(*embeddings.shape, padding_idx, _weight=embeddings, _freeze=freeze, **options)
+        rows, columns = embeddings.shape
+        return cls(rows, columns, padding_idx, _weight=embeddings, _freeze=freeze, **options)
 
     def reset_parameters(self) -> None:
         """Draw new first values; the padding row is zero."""

@@ -14,7 +14,7 @@ from gradlab.engine import RemovableHandle
 from gradlab.engine.node import Hooks
 from gradlab.nn.parameter import Buffer, Parameter
 
-Keys = namedtuple("IncompatibleKeys", "missing_keys unexpected_keys")
+IncompatibleKeys = namedtuple("IncompatibleKeys", "missing_keys unexpected_keys")
 
 
 class Module:
@@ -360,7 +360,7 @@ class Module:
             hook(self, destination, prefix, {})
         return destination
 
-    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Keys:
+    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> IncompatibleKeys:
         """Copy values in by name; with `strict` missing or unknown names are a RuntimeError. Takes torch's state dicts too."""
         if not isinstance(state_dict, Mapping):
             raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
@@ -377,7 +377,7 @@ class Module:
                 problems += self._load_one(name, mine, state_dict[name], assign)
         if problems:
             raise RuntimeError(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t" + "\n\t".join(problems))
-        return Keys(missing, unexpected)
+        return IncompatibleKeys(missing, unexpected)
 
     def _load_one(self, name: str, mine: Any, value: Any, assign: bool) -> list[str]:
         value = _from_torch(value)

@@ -37,6 +37,7 @@ class Buffer(Tensor):
     """A tensor that a Module keeps in its state but does not train."""
 
     __slots__ = ("persistent",)
+    persistent: bool
 
     def __new__(cls, data: Any = None, *, persistent: bool = True) -> Any:
         buffer = new_instance(cls, data._array if data is not None else make([])._array)

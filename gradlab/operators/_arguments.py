@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator as _operator
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -28,7 +29,7 @@ def axis(dim: int, ndim: int) -> int:
     return dim % span
 
 
-def index(value: object, name: str) -> int:
+def index(value: Any, name: str) -> int:
     """An integer option; a float or a string is a TypeError, as in torch."""
     if isinstance(value, TensorBase):
         return int(value.item())
@@ -46,9 +47,10 @@ def axes(dim: int | Sequence[int] | None, ndim: int) -> tuple[int, ...]:
     """
     if dim is None or (not isinstance(dim, int) and len(dim) == 0):
         return tuple(range(ndim))
-    found = (axis(dim, ndim),) if isinstance(dim, int) else tuple(axis(d, ndim) for d in dim)
+    given = (dim,) if isinstance(dim, int) else tuple(dim)
+    found = tuple(axis(d, ndim) for d in given)
     if len(found) > 1 and len(set(found)) != len(found):
-        raise RuntimeError(f"a dim appears multiple times in the list of dims {tuple(dim)}")
+        raise RuntimeError(f"a dim appears multiple times in the list of dims {given}")
     return found if ndim else ()
 
 

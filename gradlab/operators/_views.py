@@ -91,6 +91,7 @@ def mark(forward: Callable, source: TensorBase, options: Any, tensors: Any, seve
             tensor._counter = INFERENCE
         return
     origin = "several" if several else "" if modes.grad else "no_grad"
+    step: Any
     for number, tensor in enumerate(tensors):
         if several:
             step = lambda array, number=number: forward(array, *options)[number]  # noqa: E731

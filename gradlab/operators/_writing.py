@@ -19,7 +19,7 @@ from gradlab.engine.tensor import INFERENCE, TensorBase, make
 from gradlab.operators._views import Cut, View, check_writable, copy, count_write, rebase
 
 
-def inplace(function: Callable) -> Callable:
+def inplace(function: Any) -> Callable:
     """The in-place form of ``function(self, ...)``: its result is written into self's memory, and self is returned.
 
     RuntimeError for a leaf that requires grad, a view of one, a result of another shape, or one whose dtype does not fit.

@@ -299,7 +299,7 @@ def initial_seed() -> int:
     return default_generator.initial_seed()
 
 
-def get_rng_state() -> dict:
+def get_rng_state() -> Any:
     """The state of the random numbers, for `set_rng_state`."""
     return default_generator._source.bit_generator.state
 

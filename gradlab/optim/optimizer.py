@@ -153,7 +153,7 @@ class Optimizer:
             raise ValueError("loaded state dict has a different number of parameter groups")
         if any(len(a["params"]) != len(b["params"]) for a, b in zip(self.param_groups, groups, strict=True)):
             raise ValueError("loaded state dict contains a parameter group that doesn't match the size of optimizer's group")
-        by_number = {}
+        by_number: dict[int, Any] = {}
         for mine, given in zip(self.param_groups, groups, strict=True):
             by_number.update(zip(given["params"], mine["params"], strict=True))
             mine.update({name: deepcopy(value) for name, value in given.items() if name != "params"})

@@ -134,7 +134,8 @@ def _is_kind(value: Any, kind: str) -> bool:
         return hasattr(value, "shape") and hasattr(value, "dtype")
     if kind == "number":
         return isinstance(value, (int, float, complex, np.number)) and not isinstance(value, bool)
-    return isinstance(value, {"dict": dict, "list": (list, tuple), "text": str}[kind])
+    forms: dict[str, Any] = {"dict": dict, "list": (list, tuple), "text": str}
+    return isinstance(value, forms[kind])
 
 
 class _Nothing:
