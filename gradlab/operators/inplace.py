@@ -14,7 +14,8 @@ from gradlab.operators._writing import inplace
 from gradlab.operators.creation import source
 from gradlab.operators.pointwise import zeros_like_grad
 
-add_, sub_, mul_, div_ = map(inplace, (pointwise.add, pointwise.sub, pointwise.mul, pointwise.div))
+add_, sub_ = inplace(pointwise.add), inplace(pointwise.sub)
+mul_, div_ = inplace(pointwise.mul), inplace(pointwise.div)
 true_divide_, floor_divide_ = inplace(pointwise.true_divide), inplace(pointwise.floor_divide)
 remainder_, pow_, square_ = inplace(pointwise.remainder), inplace(pointwise.pow), inplace(pointwise.square)
 neg_, abs_, sign_, reciprocal_ = map(inplace, (pointwise.neg, pointwise.abs, pointwise.sign, pointwise.reciprocal))
