@@ -63,7 +63,9 @@ class _Team:
     def __init__(self, bundle: Bundle) -> None:
         self.bundle = bundle
         self._sandboxes: dict[tuple[str, ...], Sandbox] = {}
-        self.isolation = self.sandbox(()).isolation
+        catalog = {entry["id"]: entry for entry in self.judge.catalog()}
+        first = catalog[bundle.exercises[0]]["forbids"] if bundle.exercises else ()
+        self.isolation = self.sandbox(first).isolation
 
     @property
     def judge(self) -> Judge:
