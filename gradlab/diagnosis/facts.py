@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gradlab.diagnosis.probes import Probe
+from gradlab.diagnosis.remedies import as_code
 
 _SEARCHED = 10_000  # nodes looked at for a lost leaf
 
@@ -37,7 +38,7 @@ class Facts:
     @property
     def variable(self) -> str:
         """A name to write code with."""
-        return self.name if self.name else "x"
+        return as_code(self.name)
 
 
 @dataclass(frozen=True, slots=True)

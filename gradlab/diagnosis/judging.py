@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 
+from gradlab.diagnosis import remedies
 from gradlab.diagnosis.facts import Facts, LostLeaf
 from gradlab.diagnosis.report import Diagnosis
 from gradlab.graphs.records import FREED, Edge, Snapshot
@@ -24,7 +25,6 @@ ZERO_NODES = frozenset(
         "Fix",
     )
 )
-WATCH = "with gradlab.watch() as w:\n    ...  # the forward and the backward\nw.why({x}, {loss})"
 
 
 @dataclass(slots=True)
@@ -132,7 +132,7 @@ def _judge(facts: Facts, graph: Graph | None) -> Diagnosis:
         return Diagnosis(
             "not-differentiable-dtype",
             f"{facts.label} is {facts.dtype}. Only floating point and complex tensors can require grad.",
-            remedy=f"{facts.variable} = {facts.variable}.float().requires_grad_()  # before the forward",
+            remedy=f"{facts.variable} = {facts.variable}.float().requires_grad_()  # a quantity; not for indices and labels",
         )
     if not facts.requires_grad:
         return _not_required(facts, graph, path)
@@ -176,7 +176,7 @@ def _with_grad(facts: Facts, graph: Graph | None, path: list[int] | None) -> Dia
 def _hunt(facts: Facts, graph: Graph | None) -> str:
     loss = graph.loss_name if graph else "loss"
     return (
-        WATCH.format(x=facts.variable, loss=loss).replace("watch()", "watch(nan=True)")
+        remedies.WATCH.format(x=facts.variable, loss=loss).replace("watch()", "watch(nan=True)")
         + "  # names the line it was born on"
     )
 
@@ -190,7 +190,7 @@ def _zero(facts: Facts, graph: Graph | None, path: list[int] | None, evidence: l
             f"{words} Every way to it passes {blocker.name}: {blocker.op.lower()} is flat between its"
             " steps, its derivative is 0.",
             evidence,
-            remedy=straight_through(blocker.op.lower()),
+            remedy=remedies.straight_through(blocker.op.lower()),
         )
     words += (
         " The usual reasons: a factor that is 0, a relu or clamp that is closed for every element, a"
@@ -198,14 +198,10 @@ def _zero(facts: Facts, graph: Graph | None, path: list[int] | None, evidence: l
         " zero_grad(set_to_none=False) after the backward. The graph does not say which."
     )
     return Diagnosis(
-        "all-zero", words, evidence, remedy=WATCH.format(x=facts.variable, loss=graph.loss_name if graph else "loss")
-    )
-
-
-def straight_through(operation: str) -> str:
-    """The usual way around an operation without a slope."""
-    return (
-        f"y = h + ({operation}(h) - h).detach()  # straight-through: forward as {operation}, backward as the identity"
+        "all-zero",
+        words,
+        evidence,
+        remedy=remedies.WATCH.format(x=facts.variable, loss=graph.loss_name if graph else "loss"),
     )
 
 
@@ -251,7 +247,9 @@ def _not_reached(facts: Facts, graph: Graph) -> Diagnosis:
         f" Either {facts.label} was not used for `{graph.loss_name}`, or the link was cut on the"
         " way; a finished graph does not keep cuts."
     )
-    remedy = WATCH.format(x=facts.variable, loss=graph.loss_name) + "  # names the line of the cut, if there is one"
+    remedy = (
+        remedies.WATCH.format(x=facts.variable, loss=graph.loss_name) + "  # names the line of the cut, if there is one"
+    )
     return Diagnosis(
         "not-reached", words, [graph.loss_name, "only " + ", ".join(ends[:6])] if ends else [], remedy=remedy
     )
@@ -276,7 +274,7 @@ def _waiting(facts: Facts, graph: Graph | None, path: list[int] | None) -> Diagn
             " alone, or a custom Function"
             " returned None. The graph does not say which.",
             evidence,
-            remedy=WATCH.format(x=facts.variable, loss=graph.loss_name),
+            remedy=remedies.WATCH.format(x=facts.variable, loss=graph.loss_name),
         )
     shape = graph.snapshot.tensors[graph.snapshot.roots[0]].shape
     scalar = all(size == 1 for size in shape)
@@ -305,7 +303,7 @@ def _inner(facts: Facts, graph: Graph | None, path: list[int] | None) -> Diagnos
             f" shape {lost.shape} that {holder}"
             " any more: the gradient goes there, to a tensor you no longer have a name for.",
             _evidence(facts, graph, path) or [facts.variable, *lost.steps, "the leaf"],
-            remedy=rebound_remedy(facts, lost),
+            remedy=_rebound(facts, lost),
         )
     return Diagnosis(
         "non-leaf",
@@ -316,15 +314,14 @@ def _inner(facts: Facts, graph: Graph | None, path: list[int] | None) -> Diagnos
     )
 
 
-def rebound_remedy(facts: Facts, lost: LostLeaf) -> str:
-    """Code for the way in which the leaf was lost."""
+def _rebound(facts: Facts, lost: LostLeaf) -> str:
+    """Code for the way in which the leaf was lost, as far as the graph tells it."""
     name = facts.variable
-    conversions = ("ToCopyBackward0", "CopyBackwards", "CloneBackward0")
-    if lost.steps and all(step in conversions for step in lost.steps):
-        return f"{name} = {name}.to(...).detach().requires_grad_()  # convert first, then ask for the gradient"
+    if lost.steps and all(step in ("ToCopyBackward0", "CopyBackwards", "CloneBackward0") for step in lost.steps):
+        return remedies.CONVERT.format(name=name)
+    leaf = (
+        f"{name} = {name}.detach().requires_grad_()  # makes the result the leaf; or keep the leaf under its own name"
+    )
     if lost.steps and lost.steps[0] in ("SubBackward0", "AddBackward0"):
-        return (
-            f"with torch.no_grad():\n    {name} -= step  # an update changes the same leaf in place\n"
-            f"# where it is not an update: y = ...  gives the result a name of its own, {name} stays the leaf"
-        )
-    return f"y = ...  # give the result a name of its own: `{name}` then stays the leaf that gets the gradient"
+        return f"{remedies.UPDATE.format(name=name)}\n# where it is no update: {leaf}"
+    return leaf
