@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 
-class device:  # noqa: N801  torch's name
+class device:
     """``device("cpu")``; any other device is refused with NotImplementedError.
 
     >>> import gradlab

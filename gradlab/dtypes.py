@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 
-class dtype:  # noqa: N801  torch's name
+class dtype:
     """A data type, such as ``gradlab.float32``. ``numpy`` is the numpy dtype behind it.
 
     >>> import gradlab

@@ -7,7 +7,7 @@ from typing import Any
 _TEXT = "gradlab has no forward-mode autograd; functional.jvp gives Jacobian-vector products by two backward passes."
 
 
-class dual_level:  # noqa: N801  torch's name
+class dual_level:
     """Refused: NotImplementedError."""
 
     def __init__(self, *args: Any, **options: Any) -> None:

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from gradlab.autograd.grad_mode import enable_grad
 from gradlab._backward import grad
+from gradlab.autograd.grad_mode import enable_grad
 from gradlab.engine import TensorBase, make
 
 

@@ -9,7 +9,7 @@ from gradlab.engine.modes import modes
 __all__ = ["Node", "disable_saved_tensors_hooks", "saved_tensors_hooks"]
 
 
-class saved_tensors_hooks:  # noqa: N801  torch's name
+class saved_tensors_hooks:
     """In this block, what operations save goes through ``pack_hook(tensor)`` now and ``unpack_hook(packed)`` in backward.
 
     >>> import gradlab
@@ -33,7 +33,7 @@ class saved_tensors_hooks:  # noqa: N801  torch's name
         modes.set(saved_hooks=modes.saved_hooks[:-1])
 
 
-class disable_saved_tensors_hooks:  # noqa: N801  torch's name
+class disable_saved_tensors_hooks:
     """In this block, ``saved_tensors_hooks`` raises RuntimeError with this message."""
 
     def __init__(self, error_message: str) -> None:

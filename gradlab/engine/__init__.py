@@ -11,5 +11,5 @@ from gradlab.engine.tensor import TensorBase, make
 from gradlab.engine.walk import Walk
 
 __all__ = (
-    "AccumulateGrad Node RemovableHandle SavedTensor TensorBase Walk make modes notify operator".split()  # noqa: SIM905
+    "AccumulateGrad Node RemovableHandle SavedTensor TensorBase Walk make modes notify operator".split()
 )

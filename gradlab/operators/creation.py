@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import math
 from functools import cached_property
 from typing import Any
@@ -12,8 +11,7 @@ import numpy as np
 from gradlab import dtypes
 from gradlab.devices import device as check_device
 from gradlab.engine import TensorBase, make, modes
-from gradlab.engine.modes import EXTRAS
-from gradlab.engine.modes import notify
+from gradlab.engine.modes import EXTRAS, notify
 from gradlab.operators._arguments import sizes
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from gradlab.engine import TensorBase, make, notify, operator
-from gradlab.operators._arguments import axis, is_number, one_dimensional
+from gradlab.operators._arguments import axis, is_number
 from gradlab.operators._arguments import index as as_index
 from gradlab.operators.pointwise import nonzero_rows, where
-from gradlab.operators.shape import expand, select, selected, squeeze, take_key, unsqueeze, _key
+from gradlab.operators.shape import _key, selected, take_key, unsqueeze
 
 # -- along one dim -----------------------------------------------------------------------------------------------------
 

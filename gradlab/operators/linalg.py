@@ -3,33 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 
-from gradlab.engine import TensorBase, operator
-from gradlab.operators._arguments import axes, axis, is_number
+from gradlab.engine import operator
+from gradlab.operators._arguments import axes, axis
 from gradlab.operators.pointwise import mul, where
 from gradlab.operators.reduction import amax, amin, sum, vector_norm
 from gradlab.operators.shape import (
     contiguous,
     diagonal,
     embedded,
-    expand,
     expand_to,
-    flatten,
     movedim,
     mT,
     permute,
     reshape,
-    squeeze,
     swapped,
     t,
-    transpose,
     unsafe_view,
     unsqueeze,
     view,
-    viewed,
 )
 
 # -- the products that record one node each ------------------------------------------------------------------------------

@@ -7,9 +7,20 @@ import math
 import numpy as np
 
 from gradlab.engine import TensorBase, operator
-from gradlab.operators._arguments import axis, count, is_number, kept, one_dimensional
+from gradlab.operators._arguments import axis, count, one_dimensional
 from gradlab.operators.indexing import place, rows_sum
-from gradlab.operators.pointwise import _erf, clamp_max_number, clamp_numbers, erf, exp, log, rsqrt, sigmoid, tanh, where
+from gradlab.operators.pointwise import (
+    _erf,
+    clamp_max_number,
+    clamp_numbers,
+    erf,
+    exp,
+    log,
+    rsqrt,
+    sigmoid,
+    tanh,
+    where,
+)
 from gradlab.operators.shape import cast
 
 # -- activations -------------------------------------------------------------------------------------------------------

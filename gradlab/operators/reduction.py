@@ -9,8 +9,8 @@ from collections import namedtuple
 import numpy as np
 
 from gradlab.engine import operator
-from gradlab.operators._arguments import axes, axis, count, is_number, kept, one_dimensional
-from gradlab.operators.indexing import gathered, place, place_sum
+from gradlab.operators._arguments import axes, axis, count, kept, one_dimensional
+from gradlab.operators.indexing import place, place_sum
 from gradlab.operators.pointwise import exp, sign, where, zeros_like_grad
 from gradlab.operators.shape import cast, concatenated, cut, expand_to, flipped
 

@@ -12,7 +12,7 @@ import numpy as np
 from gradlab import dtypes
 from gradlab.devices import device as checked_device
 from gradlab.engine import TensorBase, make, operator
-from gradlab.operators._arguments import axes, axis, index, is_number, one_dimensional, sizes
+from gradlab.operators._arguments import axes, axis, index, is_number, sizes
 
 # -- copies and casts ------------------------------------------------------------------------------------------------
 

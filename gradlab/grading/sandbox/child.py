@@ -5,8 +5,8 @@ counts only for the step whose token it carries, and what it says is judged outs
 """
 
 from __future__ import annotations
-
 import __future__
+
 import builtins
 import copy
 import linecache
