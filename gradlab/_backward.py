@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import warnings
 from typing import Any
 
 import numpy as np
@@ -9,6 +11,8 @@ import numpy as np
 from gradlab import errors
 from gradlab.engine import TensorBase, Walk, make, modes, notify
 from gradlab.engine.modes import EXTRAS
+
+DEEP = 40  # a backward inside a backward ... this often goes on in a thread with a stack of its own, as torch's does
 
 
 def backward(
@@ -34,6 +38,8 @@ def backward(
     starts = _starts(roots, grad_variables if grad_tensors is None else grad_tensors, create_graph)
     if targets is not None and not targets:
         raise RuntimeError(errors.EMPTY_INPUTS)
+    if create_graph:
+        warnings.warn(errors.CREATE_GRAPH, stacklevel=3)
     walk = Walk(starts, None if targets is None else _edges(targets), create_graph)
     for tensor in targets or ():
         tensor.retain_grad()
@@ -92,12 +98,12 @@ def _starts(roots: list, grads: Any, create: bool) -> list:
         edge = root._gradient_edge()
         if edge is None or edge[0].hidden:
             raise errors.no_graph(i)
-        start = _start(root, g)
+        start = _start(i, root, g)
         starts.append((edge, start if create else start._array))
     return starts
 
 
-def _start(root: TensorBase, g: Any) -> TensorBase:
+def _start(index: int, root: TensorBase, g: Any) -> TensorBase:
     """The gradient to start with at this root: what was given, or one."""
     if g is None:
         if root._array.size != 1:
@@ -106,7 +112,7 @@ def _start(root: TensorBase, g: Any) -> TensorBase:
     if not isinstance(g, TensorBase):
         raise errors.not_tensor("a gradient", g)
     if g._array.shape != root._array.shape:
-        raise errors.start_shape(root, g)
+        raise errors.start_shape(index, root, g)
     return g
 
 
@@ -118,13 +124,36 @@ def _edges(targets: list) -> list:
 
 
 def _run(walk: Walk, retain_graph: bool | None, announced: tuple) -> None:
-    """Run the walk; a watcher hears of it before and after."""
+    """Run the walk and its callbacks; a watcher hears of it before and after."""
     keep = walk.create if retain_graph is None else retain_graph
     announced = (*announced, keep)
     if modes.word == EXTRAS:
         notify("backward", announced, None)
+    before = modes.set(walk=walk)
+    walk.depth = 0 if before["walk"] is None else before["walk"].depth + 1
     try:
-        walk.run(keep)
+        _run_elsewhere(walk, keep) if walk.depth % DEEP == DEEP - 1 else walk.run(keep)
+        for callback in walk.callbacks:
+            callback()
     finally:
+        modes.set(**before)
         if modes.word == EXTRAS:
             notify("backward-done", announced, None)
+
+
+def _run_elsewhere(walk: Walk, keep: bool) -> None:
+    """Run the walk in a thread of its own, in the modes of this one, and wait for it."""
+    state, failed = dict(vars(modes)), []
+
+    def work() -> None:
+        vars(modes).update(state)
+        try:
+            walk.run(keep)
+        except BaseException as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    if failed:
+        raise failed[0]

@@ -17,6 +17,7 @@ INFERENCE_WRITE = "Inplace update to inference tensor outside InferenceMode is n
 COMPLEX = "gradlab has no complex tensors; use torch for complex autograd."
 TWICE = "trying to differentiate twice a function that was marked with @once_differentiable"
 PACK_WROTE = "A saved tensor pack hook is modifying its input in place. Return a new value instead."
+SAVED_BY_NODES = "Trying to create a SavedTensor object from Python is forbidden. A node makes them: grad_fn._raw_saved_*."
 HOOKS_SET = "Calling register_hooks on a saved tensor whose hooks have already been set is not allowed."
 NON_LEAF_GRAD = (
     "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be populated "
@@ -38,6 +39,10 @@ PARTLY_OVERLAPPING = (
     "a clone() of the input."
 )
 EMPTY_INPUTS = "'inputs' argument to backward() cannot be empty."
+CREATE_GRAPH = (
+    "Using backward() with create_graph=True will create a reference cycle between the leaves and their .grad, which holds "
+    "the graph: memory stays in use until the garbage collector runs. Use autograd.grad, or set .grad to None afterwards."
+)
 BATCHED = "gradlab has no batched gradients (is_grads_batched); call grad() once per row."
 MATERIALIZE = "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
 DIRTY = "Some elements marked as dirty during the forward method were not returned as output."
@@ -94,7 +99,26 @@ def unpacked(node: Any, found: Any) -> TypeError:
 
 
 def never_saved(node: Any, name: str) -> RuntimeError:
-    return RuntimeError(f"{node.name()} never saved '{name}': there is nothing to register hooks on.")
+    return RuntimeError(
+        f"Calling register_hooks on a saved tensor with value None is forbidden: {node.name()} saved no tensor as '{name}'."
+    )
+
+
+def check_saved_hooks(pack: Any, unpack: Any, packed: bool) -> None:
+    """What register_hooks of a saved slot takes: two functions, once."""
+    if not (callable(pack) and callable(unpack)):
+        raise TypeError("register_hooks(): incompatible function arguments: a pack hook and an unpack hook are needed.")
+    if packed:
+        raise RuntimeError(HOOKS_SET)
+
+
+def check_node_call(node: Any, grads: tuple) -> None:
+    """What a node called by hand takes: a gradient for each output of its forward."""
+    if len(grads) != len(node.all_outputs()):
+        raise TypeError(f"{node.name()}: expected {len(node.all_outputs())} arguments, got {len(grads)} instead")
+    for g in grads:
+        if g is not None and not hasattr(g, "_array"):
+            raise not_tensor(f"a gradient for {node.name()}", g)
 
 
 def pickled(node: Any) -> TypeError:
@@ -152,9 +176,10 @@ def check_hook_result(hook: Any, before: Any, found: Any) -> None:
 
 def check_gradients(node: Any, results: list) -> None:
     """What the backward of a Function may return: one gradient per argument of forward, None for those without."""
-    if len(results) != len(node.edges):
+    expected = len(node.are_tensors)
+    if len(results) != expected:
         raise RuntimeError(
-            f"function {node.name()} returned an incorrect number of gradients (expected {len(node.edges)}, got {len(results)}): "
+            f"function {node.name()} returned an incorrect number of gradients (expected {expected}, got {len(results)}): "
             "backward returns one per argument of forward, None for those without."
         )
     for i, result in enumerate(results):
@@ -256,9 +281,10 @@ def not_scalar(tensor: Any) -> RuntimeError:
     )
 
 
-def start_shape(tensor: Any, grad: Any) -> RuntimeError:
+def start_shape(index: int, tensor: Any, grad: Any) -> RuntimeError:
     return RuntimeError(
-        f"Mismatch in shape: the gradient has a shape of {list(grad.shape)} and the output has a shape of {list(tensor.shape)}."
+        f"Mismatch in shape: grad_output[{index}] has a shape of {grad.shape} and output[{index}] has a shape of "
+        f"{tensor.shape}."
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from gradlab._backward import backward, grad
 from gradlab.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
 from gradlab.autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
+from gradlab.engine import SavedTensor
 
 _LATER = {
     "Function": "function",
@@ -21,6 +22,7 @@ _ROOMS = ("forward_ad", "function", "functional", "graph", "variable")
 
 __all__ = [
     "GradcheckError",
+    "SavedTensor",
     "backward",
     "enable_grad",
     "grad",

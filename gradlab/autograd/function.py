@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -67,10 +68,10 @@ class FunctionNode(SavingNode):
             grads[i] = make(np.zeros(*self.all_outputs()[i])) if grads[i] is None else grads[i]
         found = errors.backward_of(self._forward_cls, Function)(self, *grads)
         results = list(found) if isinstance(found, tuple | list) else [found]
-        while len(results) > len(self.edges) and results[-1] is None:
+        while len(results) > len(self.are_tensors) and results[-1] is None:
             results.pop()
         errors.check_gradients(self, results)
-        return results
+        return list(compress(results, self.are_tensors))
 
 
 class Function:
@@ -131,7 +132,7 @@ class Function:
         """Run forward and record a node for it."""
         ctx: Any = new(cls._backward_cls)
         inputs = [x if isinstance(x, TensorBase) else None for x in args]
-        ctx.edges = tuple(None if x is None or not modes.grad else x._gradient_edge() for x in inputs)
+        ctx.edges = tuple(x._gradient_edge() if modes.grad else None for x in inputs if x is not None)
         ctx.extras, ctx.number, ctx.are_tensors = None, next(numbers), [x is not None for x in inputs]
         ctx.needs_input_grad = tuple(x is not None and x.requires_grad for x in inputs)
         ctx.saved = ctx.saves = ctx.to_save = ctx.dirty_tensors = ctx.non_differentiable = ()

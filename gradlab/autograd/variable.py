@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
-from gradlab.engine import TensorBase
+from gradlab.engine import TensorBase, modes
 from gradlab.engine.tensor import make
 
 
 class _IsTensor(type):
     def __instancecheck__(cls, thing: object) -> bool:
         return isinstance(thing, TensorBase)
+
+
+class _Engine:
+    def queue_callback(self, callback: Callable[[], None]) -> None:
+        """Call ``callback()`` when the backward that is under way has done everything else."""
+        if modes.walk is None:
+            raise RuntimeError("Final callbacks can only be installed during backward pass.")
+        modes.walk.callbacks.append(callback)
 
 
 class Variable(metaclass=_IsTensor):
@@ -22,6 +31,8 @@ class Variable(metaclass=_IsTensor):
     >>> x.is_leaf, isinstance(gradlab.ones(1), gradlab.autograd.Variable)
     (True, True)
     """
+
+    _execution_engine = _Engine()
 
     def __new__(cls, data: Any = None, requires_grad: bool = False, volatile: bool | None = None) -> Any:
         if volatile is not None:

@@ -14,6 +14,7 @@ class _Modes(threading.local):
     grad = True
     inference = False
     anomaly: Any = None  # an Anomaly of autograd/anomaly.py, told of each node that is recorded and run
+    walk: Any = None  # the backward pass under way
     watcher: Callable[..., None] | None = None  # called as watcher(name, arguments, result)
     saved_hooks: tuple[tuple[Callable, Callable], ...] = ()  # (pack, unpack), the innermost last
     hooks_disabled: str | None = None

@@ -87,6 +87,12 @@ class Node:
         """The same on tensors, so that the backward is itself recorded (create_graph=True)."""
         raise NotImplementedError(self.name())
 
+    def __call__(self, *grads: Any) -> Any:
+        """Run this node alone, on tensors: a gradient for each output of its forward -> those of its inputs."""
+        errors.check_node_call(self, grads)
+        found = self.apply_recorded(grads[0] if self.outputs is None else list(grads))
+        return found[0] if len(found) == 1 else tuple(found)
+
     def free(self) -> None:
         """Let go of what was saved for backward."""
 

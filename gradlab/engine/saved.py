@@ -137,7 +137,9 @@ class SavedTensor:
 
     __slots__ = ("_name", "_node")
 
-    def __init__(self, node: Any, name: str) -> None:
+    def __init__(self, node: Any = None, name: str = "") -> None:
+        if node is None:
+            raise RuntimeError(errors.SAVED_BY_NODES)
         self._node, self._name = node, name
 
     def _slot(self) -> Any:
@@ -145,9 +147,11 @@ class SavedTensor:
 
     @property
     def data(self) -> Any:
-        """The held tensor, what a pack hook made of it, or None when the slot was freed or never filled."""
+        """The held tensor, unchecked, what a pack hook made of it, or None when the slot was freed or never filled."""
         slot = self._slot()
-        return slot and (slot[0] if isinstance(slot[1], Packed) else self._node.read(self._name))
+        if slot and slot[1] is SEVERAL:
+            return self._node.read(self._name)
+        return make(slot[0]) if slot and type(slot[1]) is list else slot and slot[0]
 
     @property
     def unpack_hook(self) -> Callable | None:
@@ -158,10 +162,9 @@ class SavedTensor:
     def register_hooks(self, pack_hook: Callable, unpack_hook: Callable) -> None:
         """Pack this slot now with ``pack_hook``; a backward gets it back through ``unpack_hook``."""
         node, slot = self._node, self._node.slot(self._name)
-        if slot is None:
-            raise errors.never_saved(node, self._name)
-        if isinstance(slot[1], Packed):
-            raise RuntimeError(errors.HOOKS_SET)
+        errors.check_saved_hooks(pack_hook, unpack_hook, slot and isinstance(slot[1], Packed))
         tensor = node.read(self._name)
+        if not isinstance(tensor, TensorBase):
+            raise errors.never_saved(node, self._name)
         edge = tensor._edge[1] if type(slot[1]) is list else tensor._gradient_edge()
         node.fill_slot(self._name, pack(tensor, (pack_hook, unpack_hook), edge))

@@ -20,6 +20,7 @@ class Walk:
 
     def __init__(self, starts: list, into: list | None, create: bool) -> None:
         self.starts, self.into, self.create = starts, into, create  # starts: (edge, gradient) for each root
+        self.callbacks: list = []  # called when all is done
         self.captured: dict = {}  # by edge, the gradients that grad() asked for
         self.pending: dict[Node, Any] = {}  # what has arrived at a node so far
         self.waiting: dict[Node, int] = {}  # how many gradients are still to come
@@ -136,7 +137,7 @@ class Walk:
             grads = apply(given[0] if node.outputs is None else given)
         if extras is not None and extras.post:
             fitted = [
-                None if e is None or x is None else fit(x, *e[0].all_outputs()[e[1]], e[0])
+                x if e is None or x is None else fit(x, *e[0].all_outputs()[e[1]], e[0])
                 for e, x in zip(node.edges, grads, strict=True)
             ]
             grads = self._call_hooks(node, extras.post, fitted, tuple(map(self._tensor, given)))

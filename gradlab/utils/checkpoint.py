@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from gradlab.autograd.function import Function
-from gradlab.autograd.graph import saved_tensors_hooks
-from gradlab.autograd.grad_mode import enable_grad, set_grad_enabled
 from gradlab._backward import backward
+from gradlab.autograd.function import Function
+from gradlab.autograd.grad_mode import enable_grad, set_grad_enabled
+from gradlab.autograd.graph import saved_tensors_hooks
 from gradlab.engine import TensorBase, modes
 
 
 def checkpoint(function: Callable, *args: Any, use_reentrant: bool | None = None, preserve_rng_state: bool = True, **kwargs: Any) -> Any:
     """``function(*args)`` without keeping what it saves: backward runs it again.
 
-    use_reentrant=False (default) records the graph and recomputes saved tensors when they are asked for; works with
-    autograd.grad. use_reentrant=True records one node whose backward runs a backward of its own; then at least one argument must
-    require grad, and keyword arguments are refused (ValueError).
+    use_reentrant=False (recommended) records the graph and recomputes saved tensors when they are asked for; works with
+    autograd.grad. use_reentrant=True records one node whose backward runs a backward of its own; then at least one argument
+    must require grad, and keyword arguments are refused (ValueError). Left out it is True, with a warning, as in torch.
     preserve_rng_state: the second run draws the same random numbers.
 
     >>> import gradlab
@@ -27,11 +28,17 @@ def checkpoint(function: Callable, *args: Any, use_reentrant: bool | None = None
     >>> x.grad
     tensor(12.)
     """
-    if not use_reentrant:
+    if use_reentrant is None:
+        warnings.warn(
+            "torch.utils.checkpoint: the use_reentrant parameter should be passed explicitly; without it, it is True today. "
+            "use_reentrant=False is recommended.",
+            stacklevel=2,
+        )
+    if use_reentrant is False:
         return _Frame(function, args, kwargs, preserve_rng_state).forward()
     if kwargs:
         raise ValueError(f"Unexpected keyword arguments: {','.join(kwargs)}. The reentrant kind takes positional arguments only.")
-    return _Reentrant.apply(function, _Rng(preserve_rng_state), *args)
+    return CheckpointFunction.apply(function, _Rng(preserve_rng_state), *args)
 
 
 class _Rng:
@@ -93,7 +100,9 @@ class _Frame:
         self.again = dict(enumerate(found))
 
 
-class _Reentrant(Function):
+class CheckpointFunction(Function):
+    """The reentrant kind's node: its backward runs the function again and then a backward through what that recorded."""
+
     @staticmethod
     def forward(ctx: Any, function: Callable, rng: _Rng, *args: Any) -> Any:
         ctx.function, ctx.rng, ctx.args = function, rng, args
@@ -101,6 +110,11 @@ class _Reentrant(Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> tuple:
+        if modes.walk is not None and modes.walk.into is not None:
+            raise RuntimeError(
+                "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or passing an `inputs` "
+                "parameter to .backward(): its backward fills every leaf. Use checkpoint(..., use_reentrant=False)."
+            )
         args = [a.detach().requires_grad_(a.requires_grad) if isinstance(a, TensorBase) else a for a in ctx.args]
         with set_grad_enabled(True), ctx.rng:
             outputs = ctx.function(*args)

@@ -149,6 +149,28 @@ def test_what_mark_dirty_takes(torch):
 
 
 @beside_torch
+def test_edges_and_node_hooks_are_those_of_the_tensors_among_the_arguments(torch):
+    class Weighted(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, factor, x, text, y, z):
+            ctx.needs = ctx.needs_input_grad
+            return x * factor + y + z
+
+        @staticmethod
+        def backward(ctx, g):
+            return None, g * 2, None, g, None
+
+    x, y, z = (torch.ones(2, requires_grad=r) for r in (True, False, True))
+    node = Weighted.apply(2, x, "text", y, z).grad_fn
+    yield graph(node), node.needs
+    log = []
+    out = Weighted.apply(2, x, "text", y, z)
+    out.grad_fn.register_hook(lambda into, grads: log.append([into, grads]))
+    out.sum().backward()
+    yield log, x.grad, z.grad
+
+
+@beside_torch
 def test_backward_and_vjp_are_one_thing_under_two_names(torch):
     class Vjp(torch.autograd.Function):
         @staticmethod
