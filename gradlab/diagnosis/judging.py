@@ -132,7 +132,7 @@ def _judge(facts: Facts, graph: Graph | None) -> Diagnosis:
         return Diagnosis(
             "not-differentiable-dtype",
             f"{facts.label} is {facts.dtype}. Only floating point and complex tensors can require grad.",
-            remedy=f"{facts.variable} = {facts.variable}.float().requires_grad_()  # a quantity; not for indices and labels",
+            remedy=f"{facts.variable} = {facts.variable}.float().requires_grad_()  # not for indices and labels",
         )
     if not facts.requires_grad:
         return _not_required(facts, graph, path)

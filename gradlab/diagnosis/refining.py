@@ -86,7 +86,8 @@ class _Refinement:
         wiped = self._last("zero_", "_foreach_zero_", of="grad_of")
         ran = self._backwards()
         if wiped is not None and ran and wiped.number > ran[-1].number:
-            words = f"A backward filled the gradient of {self.label} at {shown(place(ran[-1]))}; it was set to 0 afterwards."
+            filled = shown(place(ran[-1]))
+            words = f"A backward filled the gradient of {self.label} at {filled}; it was set to 0 afterwards."
             return self._change(where=place(wiped), explanation=words, remedy=remedies.CLEAR_FIRST)
         steps = [e for e in self.events if e.call.rstrip("_") in remedies.STEPS and e.details.get("live")]
         if steps and self._only_over_steps():

@@ -1,4 +1,4 @@
-"""Code to change, for each cause: the line as it should be where that is certain, else a comment that says what to do."""
+"""Code to change, for each cause: the line as it should be where that is certain, else a comment on what to do."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FLAT = {
     "argsort": "x.sort().values  # the sorted values have a gradient, the order does not",
     "sort": "x.sort().values  # the values have a gradient, the indices do not",
     "topk": "x.topk(k).values  # the values have a gradient, the indices do not",
-    "multinomial": "-(log_prob * reward).mean()  # of the draw; or torch.nn.functional.gumbel_softmax: a draw has no slope",
+    "multinomial": "-(log_prob * reward).mean()  # or gumbel_softmax: a draw itself has no slope",
 }
 _ORDERS = frozenset("gt lt ge le __gt__ __lt__ __ge__ __le__ greater less".split())
 _EQUALS = frozenset("eq ne __eq__ __ne__ isclose equal".split())

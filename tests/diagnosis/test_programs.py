@@ -9,8 +9,10 @@ import pytest
 
 from gradlab.diagnosis import CAUSES, watch, why
 from gradlab.diagnosis.causes import FROM_GRAPH
-from tests.diagnosis.programs import PROGRAMS
+from tests.diagnosis.further import FURTHER
+from tests.diagnosis.programs import PROGRAMS as TABLE
 
+PROGRAMS = TABLE + FURTHER
 CASES = [(engine, program) for program in PROGRAMS for engine in program.engines]
 
 
