@@ -12,6 +12,9 @@ from gradlab.engine import TensorBase, modes
 from gradlab.operators._writing import check_fits, write
 
 
+NUMBER_FIRST = ("pow", "xlogy", "remainder", "where")  # what torch lets start with a number
+
+
 def public(function: Callable, name: str | None = None) -> Callable:
     """``function`` for users: refuses what is not a tensor with TypeError, takes ``input=`` for the first argument, and ``out=``."""
     label = name or function.__name__
@@ -32,7 +35,11 @@ def public(function: Callable, name: str | None = None) -> Callable:
 
 def _check_arguments(label: str, args: tuple, options: dict) -> None:
     flat = [x for a in (*args, *options.values()) for x in (a if isinstance(a, list | tuple) else [a])]
+    if args and isinstance(args[0], list | tuple) and not args[0]:
+        return  # an empty list of tensors: the function says what it needs
     wrong = next((x for x in flat if isinstance(x, np.ndarray | np.generic)), None)
+    if wrong is None and args and isinstance(args[0], int | float) and label not in NUMBER_FIRST:
+        wrong = args[0]
     if wrong is not None or not any(isinstance(x, TensorBase) for x in flat):
         found = wrong if wrong is not None else args[0] if args else None
         raise TypeError(

@@ -154,6 +154,8 @@ def embedding(
         raise NotImplementedError("embedding(sparse=True): gradlab has no sparse gradients.")
     if input.dtype.name not in ("int64", "int32"):
         raise RuntimeError(f"Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got {input.dtype}")
+    if weight.ndim != 2:
+        raise RuntimeError(f"'weight' must be 2-D, got {weight.ndim}-D")
     rows = weight.shape[0]
     if padding_idx is not None and not -rows <= padding_idx < rows:
         raise AssertionError("Padding_idx must be within num_embeddings")
@@ -612,6 +614,8 @@ def max_pool1d(
     input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False, return_indices: bool = False
 ) -> Any:
     """The largest value of each window along the last dim."""
+    if input.ndim not in (2, 3):
+        raise RuntimeError(f"max_pool1d() Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input, but got: {list(input.shape)}")
     kernel, padding, dilation = [(1, _spatial(v, 1, "kernel_size")[0]) for v in (kernel_size, padding, dilation)]
     stride = kernel if stride is None or stride == [] else (1, _spatial(stride, 1, "stride")[0])
     found = max_pool2d(shape.unsqueeze(input, -2), kernel, stride, (0, padding[1]), dilation, ceil_mode, return_indices)
@@ -683,7 +687,9 @@ def avg_pool2d(
 
 def adaptive_avg_pool2d(input: Any, output_size: Any) -> Any:
     """Means of as many windows as asked for; None keeps the input's size."""
-    if input.ndim not in (3, 4):
+    if input.ndim < 3:
+        raise ValueError(f"Input dimension should be at least 3, got {input.ndim}")
+    if input.ndim > 4:
         raise RuntimeError(f"adaptive_avg_pool2d(): Expected 3D or 4D tensor, but got {list(input.shape)}")
     wanted = tuple(output_size) if isinstance(output_size, (tuple, list)) else (output_size, output_size)
     if len(wanted) != 2:

@@ -98,4 +98,4 @@ def one_dimensional(forward):
 
 def is_number(value: object) -> bool:
     """A Python (or numpy) number or bool."""
-    return isinstance(value, (int, float, np.number, np.bool_))
+    return isinstance(value, (int, float, complex, np.number, np.bool_))

@@ -329,7 +329,7 @@ def masked_fill(self, mask, value):
     """
     _check_mask("masked_fill", mask)
     if is_number(value):
-        if self._array.dtype.kind in "iu" and isinstance(value, float):
+        if isinstance(value, complex) or (self._array.dtype.kind in "iu" and isinstance(value, float)):
             raise RuntimeError(f"value cannot be converted to type {self.dtype} without overflow or loss")
         return masked_filled_number(self, mask, value)
     if value.ndim:

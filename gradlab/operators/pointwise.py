@@ -73,12 +73,31 @@ remainder_tensor = operator(
 remainder_number = operator(
     "RemainderBackward0", lambda self, other: np.remainder(self, other), self=lambda g: g, promote="common"
 )
-neg = operator("NegBackward0", np.negative, self=lambda g: -g)
+neg = operator("NegBackward0", lambda self: _negative(self), self=lambda g: -g)
 reciprocal = operator(
     "ReciprocalBackward0", lambda self: 1 / self, self=lambda g, result: -g * (result * result), promote="float"
 )
 abs = operator("AbsBackward0", np.abs, self=lambda g, self: g * sign(self))
 sign = operator("SignBackward0", np.sign, self=lambda g: zeros_like_grad(g))
+
+
+def _negative(self):
+    if self.dtype == bool:
+        raise RuntimeError("Negation, the `-` operator, on a bool tensor is not supported. Use `~` or logical_not().")
+    return np.negative(self)
+
+
+def _of_tensors(name, op):
+    """The operator for two tensors only: torch takes no numbers there."""
+
+    def function(self, other):
+        if not isinstance(other, (TensorBase, np.ndarray)):
+            raise TypeError(f"{name}(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
+        return op(self, other)
+
+    function.__name__ = function.__qualname__ = name
+    function.operator = op.operator
+    return function
 
 
 def add(self, other, *, alpha=1):
@@ -233,12 +252,15 @@ log = operator("LogBackward0", np.log, self=lambda g, self: g / self, promote="f
 log2 = operator("Log2Backward0", np.log2, self=lambda g, self: g / (self * math.log(2)), promote="float")
 log10 = operator("Log10Backward0", np.log10, self=lambda g, self: g / (self * math.log(10)), promote="float")
 log1p = operator("Log1PBackward0", np.log1p, self=lambda g, self: g / (self + 1), promote="float")
-logaddexp = operator(
-    "LogaddexpBackward0",
-    np.logaddexp,
-    self=lambda g, self, other: g / (1 + exp(other - self)),
-    other=lambda g, self, other: g / (1 + exp(self - other)),
-    promote="common",
+logaddexp = _of_tensors(
+    "logaddexp",
+    operator(
+        "LogaddexpBackward0",
+        np.logaddexp,
+        self=lambda g, self, other: g / (1 + exp(other - self)),
+        other=lambda g, self, other: g / (1 + exp(self - other)),
+        promote="common",
+    ),
 )
 sqrt = operator("SqrtBackward0", np.sqrt, self=lambda g, result: g / (2 * result), promote="float")
 rsqrt = operator(
@@ -250,12 +272,15 @@ tan = operator("TanBackward0", np.tan, self=lambda g, result: g * (1 + result * 
 asin = operator("AsinBackward0", np.arcsin, self=lambda g, self: g * rsqrt(1 - self * self), promote="float")
 acos = operator("AcosBackward0", np.arccos, self=lambda g, self: g * -rsqrt(1 - self * self), promote="float")
 atan = operator("AtanBackward0", np.arctan, self=lambda g, self: g / (self * self + 1), promote="float")
-atan2 = operator(
-    "Atan2Backward0",
-    np.arctan2,
-    self=lambda g, self, other: g * (other / (self * self + other * other)),
-    other=lambda g, self, other: g * (-self / (self * self + other * other)),
-    promote="float",
+atan2 = _of_tensors(
+    "atan2",
+    operator(
+        "Atan2Backward0",
+        np.arctan2,
+        self=lambda g, self, other: g * (other / (self * self + other * other)),
+        other=lambda g, self, other: g * (-self / (self * self + other * other)),
+        promote="float",
+    ),
 )
 sinh = operator("SinhBackward0", np.sinh, self=lambda g, self: g * cosh(self), promote="float")
 cosh = operator("CoshBackward0", np.cosh, self=lambda g, self: g * sinh(self), promote="float")
@@ -393,19 +418,25 @@ def where(condition, self=None, other=None):
     return where_both(condition, self, other)
 
 
-maximum = operator(
-    "MaximumBackward0",
-    np.maximum,
-    self=lambda g, self, other: where(self < other, 0, where(self == other, g / 2, g)),
-    other=lambda g, self, other: where(self > other, 0, where(self == other, g / 2, g)),
-    promote="common",
+maximum = _of_tensors(
+    "maximum",
+    operator(
+        "MaximumBackward0",
+        np.maximum,
+        self=lambda g, self, other: where(self < other, 0, where(self == other, g / 2, g)),
+        other=lambda g, self, other: where(self > other, 0, where(self == other, g / 2, g)),
+        promote="common",
+    ),
 )
-minimum = operator(
-    "MinimumBackward0",
-    np.minimum,
-    self=lambda g, self, other: where(self > other, 0, where(self == other, g / 2, g)),
-    other=lambda g, self, other: where(self < other, 0, where(self == other, g / 2, g)),
-    promote="common",
+minimum = _of_tensors(
+    "minimum",
+    operator(
+        "MinimumBackward0",
+        np.minimum,
+        self=lambda g, self, other: where(self > other, 0, where(self == other, g / 2, g)),
+        other=lambda g, self, other: where(self < other, 0, where(self == other, g / 2, g)),
+        promote="common",
+    ),
 )
 
 

@@ -408,7 +408,8 @@ def _extreme(ufunc):
     def forward(self, dim, keepdim):
         dims = axes(dim, self.ndim)
         if not count(self.shape, dims):
-            raise IndexError("amax()/amin(): Expected reduction dim to be specified and to have non-zero size.")
+            named = dim is not None and dim != () and dim != []
+            raise (IndexError if named else RuntimeError)("amax()/amin(): Expected reduction dim to be specified and to have non-zero size.")
         return ufunc.reduce(self, axis=dims, keepdims=keepdim)
 
     return forward

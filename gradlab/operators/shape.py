@@ -259,7 +259,10 @@ def broadcast_to(self, size):
 
 def broadcast_tensors(*tensors):
     """All expanded to their common shape."""
-    shape = np.broadcast_shapes(*[tuple(t.shape) for t in tensors])
+    try:
+        shape = np.broadcast_shapes(*[tuple(t.shape) for t in tensors])
+    except ValueError as error:
+        raise RuntimeError(f"The size of tensor a must match the size of tensor b at non-singleton dimensions: {error}") from None
     return tuple([expand(t, shape) for t in tensors])
 
 
@@ -411,6 +414,8 @@ def narrow(self, dim, start, length):
     if length < 0:
         raise RuntimeError("narrow(): length must be non-negative.")
     dim = axis(dim, self.ndim)
+    if isinstance(start, TensorBase) and (start.ndim or start.is_floating_point()):
+        raise RuntimeError("start must be an 0-dim integral Tensor.")
     size, start = self.shape[dim], _index(start)
     if not -size <= start <= size:
         raise IndexError(f"start out of range (expected to be in range of [{-size}, {size}], but got {start})")
@@ -539,7 +544,7 @@ def _listed(tensors, name):
     if isinstance(tensors, TensorBase) or not isinstance(tensors, (list, tuple)):
         raise TypeError(f"{name}(): argument 'tensors' must be tuple of Tensors, not {type(tensors).__name__}")
     if not tensors:
-        raise ValueError(f"{name}(): expected a non-empty list of Tensors")
+        raise (ValueError if name == "cat" else RuntimeError)(f"{name} expects a non-empty TensorList: a non-empty list of Tensors")
     for n, item in enumerate(tensors):
         if not isinstance(item, (TensorBase, np.ndarray)):
             raise TypeError(f"{name}(): expected Tensor as element {n} in argument 0, but got {type(item).__name__}")
@@ -676,7 +681,7 @@ unbound = operator(
 def unbind(self, dim=0):
     """All slices along a dim, as views."""
     if self.ndim == 0:
-        raise RuntimeError("Dimension specified as 0 but tensor has no dimensions")
+        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     return unbound(self, axis(dim, self.ndim))
 
 
@@ -802,6 +807,8 @@ def roll(self, shifts, dims=()):
     if len(shifts) != len(dims) and (dims or len(shifts) != 1):
         raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}")
     if self.ndim == 0:
+        if dims:
+            raise IndexError(f"Dimension specified as {dims[0]} but tensor has no dimensions")
         return rolled(self, (0,), ())
     return rolled(self, shifts, tuple([axis(d, self.ndim) for d in dims]))
 
