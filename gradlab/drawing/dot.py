@@ -66,7 +66,7 @@ class Writer:
                 self._cluster(self.graph, cluster)
         for number, arrow in enumerate(scene.arrows):
             self._arrow(number, arrow)
-        if tags is None:
+        if tags is None and (scene.arrows or scene.notes):
             self.graph.attr("graph", label=self._legend(), labelloc="b", labeljust="l")
 
     def _frame(self) -> dict[str, str]:

@@ -32,7 +32,7 @@ def fold(scene: Scene, how: Any = "auto", opened: Iterable[str] = ()) -> Scene:
         return scene
     tree = _tree(scene.snapshot)
     frames: list[Unit] = []
-    if how in (True, "auto"):
+    if how is True or how == "auto":
         units = _automatic(scene, tree, set(opened), frames)
         units += _stretches(scene, units)
     elif isinstance(how, (str, list, tuple, set, frozenset)):
@@ -48,8 +48,10 @@ def fold(scene: Scene, how: Any = "auto", opened: Iterable[str] = ()) -> Scene:
 
 
 def check(how: Any) -> None:
+    """Raises ValueError for what `fold` cannot be."""
     names = isinstance(how, (list, tuple, set, frozenset)) and all(isinstance(name, str) for name in how)
-    if not (isinstance(how, (bool, int, str)) or names) or (not isinstance(how, str) and how is not False and how == 0):
+    depth = isinstance(how, int) and (isinstance(how, bool) or how > 0)
+    if not (names or depth or isinstance(how, str)):
         raise ValueError(f"fold={how!r}: it is 'auto', True, False, a depth from 1 on, or names of modules to fold")
 
 

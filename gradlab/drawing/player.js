@@ -297,7 +297,7 @@ class Player {
       row("received", ran[0].got.join("\n"), "grad");
       if (ran[0].sent.length) row("passed", ran[0].sent.join("\n"), "grad");
     }
-    const parts = [make("h3", {}, item.title, make("small", {}, item.sub)), list];
+    const parts = [make("div", { class: "gl-title" }, item.title, make("small", {}, item.sub)), list];
     if (item.path && this.model.send) {
       const open = make("button", { type: "button" }, "open this module");
       open.addEventListener("click", () => this.open(item.path));

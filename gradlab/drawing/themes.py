@@ -81,7 +81,7 @@ DARK = Theme(
     freed="#ab9bc4",
     alarm="#ff8fa8",
     alarm_fill="#3d1723",
-    now="#5a4a12",
+    now="#473a0c",
     group="#aab6c2",
     group_fill="#1a1f25",
 )

@@ -1,0 +1,108 @@
+"""Big graphs are folded, and say so."""
+
+import re
+
+import pytest
+
+from gradlab.drawing import draw
+from gradlab.drawing.fold import repeats
+from tests.drawing.models import ResNet, Transformer
+
+torch = pytest.importorskip("torch")
+
+
+def loss_of(model, data):
+    return model(data).square().mean()
+
+
+@pytest.fixture(scope="module")
+def resnet():
+    torch.manual_seed(0)
+    model = ResNet((3, 4, 6, 3))
+    return model, loss_of(model, torch.randn(2, 3, 32, 32))
+
+
+@pytest.fixture(scope="module")
+def transformer():
+    torch.manual_seed(0)
+    model = Transformer(layers=12)
+    return model, loss_of(model, torch.randint(0, 50, (2, 8)))
+
+
+@pytest.mark.parametrize("which", ["resnet", "transformer"])
+def test_a_big_graph_folds_by_itself(which, request):
+    model, loss = request.getfixturevalue(which)
+    drawing = draw(loss, params=model)
+    assert 15 <= drawing.scene.size <= 300
+    assert max(drawing.size()) < 3000
+    text = drawing.text()
+    assert re.search(r"note: Folded: [\d,]+ boxes drawn as \d+\. fold=False draws all of them\.", text)
+    with_parameters = [name for name, child in model.named_children() if list(child.parameters())]
+    missing = [name for name in with_parameters if name not in drawing.source]
+    assert missing == []
+
+
+def test_repeated_blocks_are_one(transformer):
+    model, loss = transformer
+    assert "layers.1 – 11  ×11" in draw(loss, params=model).text()
+
+
+def test_fold_can_be_steered(resnet):
+    model, loss = resnet
+    whole = draw(loss, params=model, fold=False)
+    assert whole.scene.groups == []
+    top = draw(loss, params=model, fold=1)
+    assert {"conv1", "bn1", "layer1", "layer2", "layer3", "layer4", "fc"} <= {group.title for group in top.scene.groups}
+    only = draw(loss, params=model, fold=["layer1", "layer2.0"])
+    assert {group.title for group in only.scene.groups} == {"layer1", "layer2.0"}
+    with pytest.raises(ValueError, match="no parameter in this graph belongs to 'layer9'"):
+        draw(loss, params=model, fold="layer9")
+
+
+def test_after_backward_a_fold_counts_what_is_freed():
+    model = Transformer(layers=6)
+    loss = loss_of(model, torch.randint(0, 50, (2, 8)))
+    loss.backward()
+    assert re.search(r"layers.1 – 5  ×5: .*saved: □ \d+ freed", draw(loss, params=model).text())
+
+
+def test_a_small_graph_is_not_folded():
+    x = torch.ones(2, requires_grad=True)
+    assert draw((x * 2).sum(), params={"a.b.x": x}).scene.groups == []
+
+
+def test_a_long_chain_shows_one_turn_and_folds_the_rest():
+    x = torch.tensor(1.0, requires_grad=True)
+    y = x
+    for _ in range(5000):
+        y = y * 1.0001 + 0.1
+    drawing = draw(y)
+    assert drawing.scene.size == 5
+    assert "Mul → Add  ×4,999" in drawing.text()
+    assert drawing.svg().startswith("<svg")
+
+
+def test_an_unrolled_network_keeps_its_weights_in_sight():
+    w = torch.eye(4, requires_grad=True)
+    h = torch.ones(4)
+    for _ in range(150):
+        h = torch.tanh(w @ h + 1)
+    text = draw(h).text()
+    assert "×149" in text
+    assert "w: leaf" in text
+
+
+def test_a_graph_without_a_pattern_is_cut_into_stretches():
+    x = torch.tensor(1.0, requires_grad=True)
+    y, rng = x, torch.Generator().manual_seed(1)
+    operations = [torch.sin, torch.cos, torch.exp, torch.tanh, torch.sigmoid, torch.sqrt, torch.neg]
+    for which in torch.randint(0, 7, (900,), generator=rng).tolist():
+        y = operations[which](y)
+    assert 15 <= draw(y).scene.size <= 300
+
+
+def test_repeats():
+    assert repeats(list("xabababy")) == [(0, 1, 1), (1, 2, 3), (7, 1, 1)]
+    assert repeats(list("aaaaaa")) == [(0, 1, 6)]
+    assert repeats([]) == []
+    assert sum(period * times for _, period, times in repeats(list("abcabcabdabd" * 7))) == 84
