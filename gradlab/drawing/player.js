@@ -255,7 +255,9 @@ class Player {
 
   choose(key) {
     this.set({ selected: key });
-    this.boxes.get(key)?.focus({ preventScroll: true });
+    const focus = () => this.boxes.get(key)?.focus({ preventScroll: true });
+    focus();
+    setTimeout(focus, 0); // Notebook 7 takes the focus to the cell when the click is over
   }
 
   select() {
