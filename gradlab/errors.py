@@ -228,8 +228,8 @@ def function_called(cls: type) -> RuntimeError:
     )
 
 
-def arguments(op: Any, text: str) -> TypeError:
-    return TypeError(f"{op.label}({', '.join(op.names)}) {text}")
+def arguments(label: str, names: list, text: str) -> TypeError:
+    return TypeError(f"{label}({', '.join(names)}) {text}")
 
 
 def shapes(op: Any, arrays: list, error: Exception) -> RuntimeError:

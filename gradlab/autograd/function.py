@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from itertools import compress
 from typing import Any
@@ -10,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from gradlab import errors
+from gradlab.autograd._once import once_differentiable
 from gradlab.engine.modes import EXTRAS, modes, notify
 from gradlab.engine.node import numbers
-from gradlab.engine.record import operator
 from gradlab.engine.saved import FREED, SavedTensor, SavingNode, save_input, save_result
 from gradlab.engine.tensor import TensorBase, make, new
 from gradlab.operators._views import alias, check_writable, count_write, mark_outputs, rebase
@@ -199,35 +198,3 @@ def _save(ctx: Any, inputs: list, x: Any, index: int, pairs: list) -> tuple:
 
 def _among(x: Any, things: Any) -> bool:
     return any(x is thing for thing in things)
-
-
-def _refuse(g: Any) -> Any:
-    raise RuntimeError(errors.TWICE)
-
-
-_fails_later = operator(
-    "Error", lambda tensors: [np.array(t) for t in tensors], outputs="tensors", tensors=lambda grads: _refuse(grads)
-)
-
-
-def once_differentiable(backward: Callable) -> Callable:
-    """Decorator for a backward that is not itself differentiable: a second derivative through it raises RuntimeError.
-
-    It raises only where the incoming gradient requires grad; where it does not, the missing term is silently zero (as in
-    torch).
-    """
-
-    @functools.wraps(backward)
-    def wrapper(ctx: FunctionNode, *grads: Any) -> Any:
-        before = modes.set(grad=False)
-        try:
-            found = backward(ctx, *grads)
-        finally:
-            modes.set(**before)
-        if not any(isinstance(g, TensorBase) and g.requires_grad for g in grads):
-            return found
-        outputs = found if isinstance(found, tuple | list) else (found,)
-        failing = _fails_later([x if x is None else x.detach().requires_grad_() for x in outputs])
-        return tuple(None if x is None else f for x, f in zip(outputs, failing, strict=True))
-
-    return wrapper

@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 
 from gradlab import dtypes, errors
+from gradlab._signature import bind, parameters
 from gradlab.engine.modes import EXTRAS, ON, modes, notify
 from gradlab.engine.node import numbers
 from gradlab.engine.saved import FREED, SavedTensor, SavingNode, raw, save_input, save_result
 from gradlab.engine.tensor import TensorBase, make, new
 
-REQUIRED = object()
 ndarray = np.ndarray
 
 
@@ -103,7 +103,7 @@ class Operator:
         self.formulas = [backward] if backward else list(formulas.values())
         self.inputs = inputs or tuple(formulas)
         self.results = outputs if isinstance(outputs, tuple) else ("result",)
-        self.names, self.defaults = _parameters(forward, self.inputs)
+        self.names, self.defaults = parameters(forward, self.inputs)
         self.options = [n for n in self.names if n not in self.inputs]
         self.places = [self.names.index(n) for n in self.inputs if n in self.names]
         self.listed = {"tensors", "indices"} & set(self.names)  # what may be a list of tensors
@@ -129,7 +129,9 @@ class Operator:
         return self.plans[key]
 
     def __call__(self, args: tuple, options: dict) -> Any:
-        values = args if len(args) == len(self.names) and not options else self._bind(args, options)
+        values: Any = args
+        if options or len(args) != len(self.names):
+            values = bind(self.label, self.names, self.defaults, args, options)
         arrays: list[Any] = [v._array if isinstance(v, TensorBase) else v for v in values]
         if self.listed:
             arrays = [_array(v) for v in values]
@@ -151,19 +153,6 @@ class Operator:
         if modes.word == EXTRAS:
             notify(self.label, values, result)
         return result
-
-    def _bind(self, args: tuple, options: dict) -> list:
-        """The value of every parameter, in order."""
-        if len(args) > len(self.names):
-            raise errors.arguments(self, f"takes {len(self.names)} arguments but {len(args)} were given")
-        values = list(args)
-        for name in self.names[len(args) :]:
-            values.append(options.pop(name, self.defaults[name]) if options else self.defaults[name])
-            if values[-1] is REQUIRED:
-                raise errors.arguments(self, f"missing required argument: '{name}'")
-        if options:
-            raise errors.arguments(self, f"got an unexpected keyword argument '{next(iter(options))}'")
-        return values
 
     def _record(self, values: Any, tensors: list) -> None:
         edges, need = [], []
@@ -369,15 +358,6 @@ def _two_tensors(op: Operator) -> Callable:
 
 
 # -- small helpers -----------------------------------------------------------------------------------------------------
-
-
-def _parameters(forward: Callable, inputs: tuple[str, ...]) -> tuple[list[str], dict[str, Any]]:
-    if isinstance(forward, np.ufunc):
-        names = list(inputs) or ["self", "other"][: forward.nin]
-        return names, dict.fromkeys(names, REQUIRED)
-    code, defaults = forward.__code__, forward.__defaults__ or ()
-    names = list(code.co_varnames[: code.co_argcount])
-    return names, dict.fromkeys(names, REQUIRED) | dict(zip(names[len(names) - len(defaults) :], defaults, strict=True))
 
 
 def _wanted(formula: Callable) -> list[str]:

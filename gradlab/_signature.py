@@ -1,0 +1,37 @@
+"""What parameters a function has, and which value each gets in a call: for operators, which are called on every line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gradlab import errors
+
+REQUIRED = object()
+
+
+def parameters(function: Callable, inputs: tuple[str, ...]) -> tuple[list[str], dict[str, Any]]:
+    """Names and defaults of a function's parameters; a ufunc has none to look at and takes the names of ``inputs``."""
+    if isinstance(function, np.ufunc):
+        names = list(inputs) or ["self", "other"][: function.nin]
+        return names, dict.fromkeys(names, REQUIRED)
+    code, defaults = function.__code__, function.__defaults__ or ()
+    names = list(code.co_varnames[: code.co_argcount])
+    given = dict(zip(names[len(names) - len(defaults) :], defaults, strict=True))
+    return names, dict.fromkeys(names, REQUIRED) | given
+
+
+def bind(label: str, names: list[str], defaults: dict[str, Any], args: tuple, options: dict) -> list:
+    """The value of every parameter, in order; TypeError for one too many or too few."""
+    if len(args) > len(names):
+        raise errors.arguments(label, names, f"takes {len(names)} arguments but {len(args)} were given")
+    values, options = list(args), dict(options)
+    for name in names[len(args) :]:
+        values.append(options.pop(name, defaults[name]))
+        if values[-1] is REQUIRED:
+            raise errors.arguments(label, names, f"missing required argument: '{name}'")
+    if options:
+        raise errors.arguments(label, names, f"got an unexpected keyword argument '{next(iter(options))}'")
+    return values
