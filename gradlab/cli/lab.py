@@ -113,7 +113,8 @@ def open_lab(args: argparse.Namespace) -> int:
         print(f"  brought up to date: {', '.join(copied.updated)}")
     for name in copied.kept:
         print(f"  {name}: you have changed it, so it stays; rename it and run this again to get the newer edition too")
-    print("JupyterLab opens in your browser. To stop it: Ctrl-C here, twice.", flush=True)
+    where = "at the address below" if args.no_browser else "in your browser"
+    print(f"JupyterLab opens {where}. To stop it: Ctrl-C here, twice.", flush=True)
     prepare_environment()
     arguments = server_arguments(folder, notebook, args.port)
     if args.no_browser:
