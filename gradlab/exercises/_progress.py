@@ -67,28 +67,27 @@ def progress() -> None:
     upload it next to the notebooks there.
     """
     state = read()
-    rows, lines = [], []
-    for lesson in sorted({e.lesson for e in all_exercises()} | {p.id[:2] for p in all_predictions()}):
+    rows, lines, untouched = [], [], []
+    for lesson in sorted({e.lesson for e in all_exercises()}):
         exercises = [e for e in all_exercises() if e.lesson == lesson]
         guesses = [p.id for p in all_predictions() if p.id.startswith(lesson)]
         solved = [e.id for e in exercises if state["solved"].get(e.id)]
-        open_core = [e.id for e in exercises if e.core and e.id not in solved]
         made = sum(1 for id in guesses if id in state["predictions"])
-        left = ", ".join(open_core) or "none"
-        rows.append(
-            f"<tr><td>{lesson}</td><td>{made} of {len(guesses)}</td><td>{len(solved)} of {len(exercises)}</td>"
-            f"<td>{left}</td></tr>"
-        )
-        lines.append(
-            f"lesson {lesson}: {made} of {len(guesses)} predictions, {len(solved)} of {len(exercises)} exercises; "
-            f"core exercises left: {left}"
-        )
+        if not solved and not made:
+            untouched.append(lesson)
+            continue
+        left = ", ".join(e.id for e in exercises if e.core and e.id not in solved) or "none"
+        cells = (lesson, f"{made} of {len(guesses)}", f"{len(solved)} of {len(exercises)}", left)
+        rows.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
+        lines.append("lesson {}: {} predictions, {} exercises; core exercises left: {}".format(*cells))
+    rest = f"Not begun: {', '.join(untouched)}." if untouched else "Every lesson has been begun."
     data = base64.b64encode(json.dumps(state, indent=1, sort_keys=True).encode()).decode()
     link = f'<a download="{FILE}" href="data:application/json;base64,{data}">Download {FILE}</a>'
     words = "To go on elsewhere, upload it next to the notebooks there (Binder forgets its disk when it stops)."
-    body = (
-        "<table><tr><th>lesson</th><th>predictions made</th><th>exercises solved</th><th>core exercises left</th></tr>"
-        f"{''.join(rows)}</table><p>{link}. {words}</p>"
-    )
-    text = "\n".join([*lines, f"Kept in {FILE}. {words}"])
+    head = "<tr><th>lesson</th><th>predictions made</th><th>exercises solved</th><th>core exercises left</th></tr>"
+    table = f"<table>{head}{''.join(rows)}</table>" if rows else ""
+    head = "<tr><th>lesson</th><th>predictions made</th><th>exercises solved</th><th>core exercises left</th></tr>"
+    table = f"<table>{head}{''.join(rows)}</table>" if rows else ""
+    body = f"{table}<p>{rest}</p><p>{link}. {words}</p>"
+    text = "\n".join([*lines, rest, f"Kept in {FILE}. {words}"])
     show(Card("progress", "progress", "So far", body, text, {"progress": True}))
