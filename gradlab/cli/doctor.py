@@ -60,6 +60,7 @@ def examine() -> Iterator[Finding]:
     yield lessons()
     yield layout_engine()
     yield isolation()
+    yield answers()
 
 
 def system() -> Finding:
@@ -102,6 +103,13 @@ def layout_engine() -> Finding:
     version = (done.stderr or done.stdout).strip().removeprefix("dot - ")
     remedy = "" if not engine.is_pure else "for PDF, and for PNG with CJK labels, install Graphviz (its program `dot`)"
     return Finding("Layout engine", f"{engine.path} ({engine.found}): {version}", True, remedy, needed=True)
+
+
+def answers() -> Finding:
+    """Whose tensors `why`, `watch` and `compare` can be asked about."""
+    version = Need("torch", "").installed
+    whose = f"torch {version} and gradlab" if version else "gradlab only, without torch"
+    return Finding("why, watch", f"for tensors of {whose}; for a script: gradlab why SCRIPT")
 
 
 def isolation() -> Finding:

@@ -173,7 +173,7 @@ class TestDoctor:
     def test_says_what_is_installed_and_in_use(self):
         done = gradlab("doctor")
         assert done.returncode == 0, done.stdout + done.stderr
-        for word in ("numpy", "torch", "jupyterlab", "Lessons", "Layout engine", "Isolation"):
+        for word in ("numpy", "torch", "jupyterlab", "Lessons", "Layout engine", "Isolation", "gradlab why"):
             assert word in done.stdout
 
     def test_without_dot_the_embedded_layout_engine_is_named(self):
