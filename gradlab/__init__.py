@@ -7,6 +7,7 @@ record, explore, snapshot, why, watch, compare, predict, reveal, check, hint, pr
 from __future__ import annotations
 
 import importlib
+import warnings
 from typing import Any
 
 from gradlab._public import public
@@ -47,6 +48,8 @@ from gradlab.operators import CREATION, PUBLIC
 from gradlab.printing import set_printoptions
 
 __version__ = "0.1.0"
+
+warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"gradlab\.")  # numpy's, of 1 / 0 and its kin: torch is silent
 
 globals().update({name: public(function, name) for name, function in PUBLIC.items()})
 globals().update(CREATION)

@@ -64,9 +64,11 @@ class View:
             raise errors.base_written(self.origin)
         self.version = counter[0]
         if self.base.requires_grad:
+            retained = tensor._edge if tensor.retains_grad else None
             before = modes.set(grad=True)
             tensor._edge = as_strided(self.base, self.cut)._edge
             modes.set(**before)
+            _move_retained(tensor, retained)
 
 
 class Nowhere(Node):
