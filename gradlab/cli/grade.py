@@ -111,8 +111,16 @@ def _with_pools(args: argparse.Namespace, bundle: Bundle, students: list[Student
                 raise RuntimeError("worker processes keep being killed; is there enough memory?") from None
         finally:
             if executor is not None:
-                executor.shutdown(wait=False, cancel_futures=True)
+                _stop(executor)
     raise AssertionError("unreachable")
+
+
+def _stop(executor: Any) -> None:
+    """Without waiting for what was not begun."""
+    try:
+        executor.shutdown(wait=False, cancel_futures=True)
+    except TypeError:  # Dask's
+        executor.shutdown(wait=False)
 
 
 class _Bar:

@@ -129,9 +129,9 @@ class Sandbox:
         self._control: socket.socket | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._level = level
-        root = hasattr(os, "geteuid") and os.geteuid() == 0
-        if level == "user" and not root:
-            raise SandboxError("only root can give a submission to another user")
+        uid = _another_user()
+        if level == "user" and uid is None:
+            raise SandboxError("only root on Linux can give a submission to another user")
         if level == "full" and not sys.platform.startswith("linux"):
             raise SandboxError("bubblewrap is for Linux")
         if level == "full" and shutil.which("bwrap") is None:
@@ -139,7 +139,7 @@ class Sandbox:
         if level == "process" and not sys.platform.startswith("linux"):
             self._try_child()
             return
-        self._start_zygote(level, uid=61000 + os.getpid() % 4000 if root else None)
+        self._start_zygote(level, uid)
         self._try_child()
 
     def _start_zygote(self, level: str, uid: int | None) -> None:
@@ -268,6 +268,15 @@ class Sandbox:
 def python_command(code: str, path: Sequence[str]) -> list[str]:
     """A Python that takes nothing from its surroundings but this import path."""
     return [sys.executable, "-I", "-S", "-B", "-c", f"import sys; sys.path[:] = {list(path)!r}; {code}"]
+
+
+def _another_user() -> int | None:
+    """The number of a user that owns nothing and that this process may become; another for each worker."""
+    if not sys.platform.startswith("linux") or os.geteuid() != 0:
+        return None
+    uid = 61000 + os.getpid() % 4000
+    ranges = [line.split() for line in Path("/proc/self/uid_map").read_text().splitlines()]
+    return uid if any(int(first) <= uid < int(first) + int(count) for first, _, count in ranges) else None
 
 
 def _inside(path: Sequence[str], visible: Sequence[Path]) -> list[str]:
