@@ -25,7 +25,7 @@ font-weight:600;margin-right:.6em}
 .gradlab-card .gl-sides{display:flex;gap:1.6em;flex-wrap:wrap;margin-top:.3em}
 .gradlab-card .gl-sides>div{flex:1 1 15em;min-width:0}
 .gradlab-card .gl-label{opacity:.75;font-size:.9em}
-.gradlab-card table{border-collapse:collapse;margin:.5em 0;font-size:.95em}
+.gradlab-card table{border-collapse:collapse;margin:.5em 0;font-size:.95em;color:inherit}
 .gradlab-card td,.gradlab-card th{border:1px solid rgba(128,128,128,.35);padding:.2em .7em;
 text-align:left;background:none}
 .gradlab-card ol{margin:.3em 0 .3em 1.6em;padding:0}

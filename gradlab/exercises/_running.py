@@ -95,11 +95,11 @@ _WORDS = {
 
 
 def _blanks(value: Any) -> list[str]:
-    if isinstance(value, dict):
-        return [str(key) for key, inner in value.items() if inner is ...]
-    if isinstance(value, (list, tuple)):
-        return [f"place {i}" for i, inner in enumerate(value) if inner is ...]
-    return []
+    """The places of a dict or list that still hold `...`, also inside lists in them."""
+    places = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, (list, tuple)) else ()
+    return [
+        str(place) for place, inner in places if inner is ... or (isinstance(inner, (list, tuple)) and _blanks(inner))
+    ]
 
 
 def _unready(exercise: type[Exercise], namespace: dict[str, Any], source: str | None) -> Verdict | None:
@@ -116,7 +116,9 @@ def _unready(exercise: type[Exercise], namespace: dict[str, Any], source: str | 
             return Verdict("not-yet", None, f"`{name}` is still `...`: put your answer there.")
         blanks = _blanks(value)
         if blanks:
-            return Verdict("not-yet", None, f"Still `...` in `{name}`: {', '.join(blanks)}.")
+            return Verdict(
+                "not-yet", None, f"There is still a `...` in `{name}`, at {', '.join(f'`{b}`' for b in blanks)}."
+            )
         if not _is_kind(value, exercise.kind):
             kind = "None" if value is None else f"of type {type(value).__name__}"
             return Verdict("failed", None, f"`{name}` should be {_WORDS[exercise.kind]}; it is {kind}.")

@@ -71,6 +71,8 @@ class TableExercise(Exercise, abstract=True):
     def picture(cls, inputs: dict[str, Any], seen: dict[str, Any]) -> str:  # type: ignore[override]
         """The table with each cell marked."""
         truth = cls.truth()
+        if all(same(seen.get(key, "..."), true) for key, true in truth.items()):
+            return ""
         rows = []
         for key, true in truth.items():
             given = seen.get(key, "...")

@@ -20,7 +20,7 @@ PREDICTIONS = [
         shows="torch.Tensor",
     ),
     Prediction(
-        "00B",
+        "00C",
         "Which part of the old snippet fails first with today's torch on this machine (imports added)?",
         {
             "np.bool": "It was missing from numpy 1.24 to 1.26 and is back since 2.0, as numpy's own type. Not the problem.",
@@ -30,7 +30,7 @@ PREDICTIONS = [
         shows="raised",
     ),
     Prediction(
-        "00C",
+        "00B",
         "h was computed, so it has a history. What is `Variable(h).grad_fn`?",
         {
             "h's own grad_fn": "Variable gives a *detached* tensor: same numbers, same memory, no history. A gradient never gets past it.",

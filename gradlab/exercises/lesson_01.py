@@ -32,7 +32,7 @@ PREDICTIONS = [
         shows="None",
     ),
     Prediction(
-        "01C",
+        "01D",
         "`y.grad_fn` is a node called MulBackward0. What is `x.grad_fn`?",
         {
             "None": "Yes: grad_fn names the operation that made a tensor, and no operation made x. You did.",
@@ -42,7 +42,7 @@ PREDICTIONS = [
         shows="None",
     ),
     Prediction(
-        "01D",
+        "01C",
         "`d = t.data`, then `d[0] = 7`. What is `t[0]` afterwards?",
         {
             "1": "d is a new object, but not new memory: what you write into d, t shows as well.",

@@ -20,7 +20,7 @@ PREDICTIONS = [
         shows="True",
     ),
     Prediction(
-        "02B",
+        "02C",
         "`w = w - 0.1 * w.grad`, for a leaf w. Is the new w a leaf?",
         {
             "yes, it is the same w": "The *name* is the same. The tensor is a new one, made by a subtraction. The next backward will fill the old one.",
@@ -29,7 +29,7 @@ PREDICTIONS = [
         shows="False",
     ),
     Prediction(
-        "02C",
+        "02B",
         "A loop runs `y = y * 2` while y < 100, starting at 3. What is in the graph?",
         {
             "a loop": "The graph knows nothing of your code. It has one node for each multiplication that was really done.",

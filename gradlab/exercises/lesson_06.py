@@ -491,7 +491,7 @@ class CutTheCarry(Exercise):
         old = (
             "saved: freed"
             if "second time" in text
-            else "saved W: changed since"
+            else "saved W: edited"
             if "inplace" in text
             else "saved: all kept"
             if grows

@@ -30,7 +30,7 @@ PREDICTIONS = [
         shows="2.",
     ),
     Prediction(
-        "09C",
+        "09D",
         "`pred` has shape (4, 1), `target` has shape (4,). What is the shape of `pred - target`?",
         {
             "(4,)": "Broadcasting lines shapes up from the right: (4, 1) against (1, 4) gives a full square.",
@@ -40,7 +40,7 @@ PREDICTIONS = [
         shows="(4, 4)",
     ),
     Prediction(
-        "09D",
+        "09C",
         "x is [1, 2, 3], `y = x * x`. `y.backward(torch.tensor([1., 0., 0.]))`. What is `x.grad`?",
         {
             "[2, 4, 6]": "That would be for the weights [1, 1, 1]. Here only the first output starts with a 1.",

@@ -11,7 +11,7 @@ from gradlab.exercises._tables import TableExercise
 
 PREDICTIONS = [
     Prediction(
-        "10A",
+        "10B",
         "x is 3, `x.register_hook(lambda g: 2 * g)`, then `(x * x).backward()`. What is `x.grad`?",
         {
             "6": "The hook stands between the graph and `.grad`: what it returns replaces the gradient, *before* it is stored.",
@@ -21,7 +21,7 @@ PREDICTIONS = [
         shows="12",
     ),
     Prediction(
-        "10B",
+        "10C",
         "At x = 0: `y = torch.where(x > 0, x.sqrt(), 0.0)`. The square root is not even chosen. What is `x.grad`?",
         {
             "0": "Backward walks *both* branches. The one not chosen gets a 0, and 0 times the slope of sqrt at 0, which is infinite, is NaN.",
@@ -31,13 +31,23 @@ PREDICTIONS = [
         shows="nan",
     ),
     Prediction(
-        "10C",
+        "10A",
         "`unused` requires a gradient but is not in the loss. After backward, `unused.grad` is",
         {
             "0": "A gradient of 0 would be mathematically right. But backward only visits what the graph reaches, and it never got there.",
             "None": "Yes: backward never got there, so nothing was ever stored.",
         },
         shows="None",
+    ),
+    Prediction(
+        "10D",
+        "`features(w)` returns `h.detach()`. Afterwards only the finished graph of the loss is there to look at. Which cause can it name?",
+        {
+            "detached": "The graph would have to remember its own cut. But what was cut off was never put into it; only somebody who watched the program run knows.",
+            "not-reached": "Yes: the graph ends at b. That w once was on the way cannot be seen any more.",
+            "no-backward-yet": "Backward has run, and b got its gradient. It never came to w.",
+        },
+        shows="not-reached",
     ),
 ]
 
@@ -565,3 +575,120 @@ class StepInHook(Exercise):
             if good
             else StepInHook.not_right("The parameters should move by -lr times their gradient at each backward.")
         )
+
+
+_MENDED = """
+def loss_of(w, x, target):
+    scale = (w * w).sum().sqrt()
+    scores = torch.stack([(x[0] * w).sum(), (x[1] * w).sum()])
+    soft = torch.sigmoid(scores / scale)
+    return ((soft - target) ** 2).mean()
+"""
+
+
+class MendTheCuts(Exercise):
+    id = "10-6"
+    title = "Three cuts"
+    points = 3
+    core = False
+    question = """
+        `loss_of` computes what it should, but `w` gets no gradient: its way is cut in **three** places. Find them with `gradlab.watch()` (mend one, run again, look again) and mend them all. The value of the
+        loss must stay as it is.
+    """
+    names = ("loss_of",)
+    hints = (
+        "`with gradlab.watch() as seen:` around `loss = loss_of(w, x, target)`, then `seen.why(w, loss)`: it names one line. Mend it, and ask again.",
+        "Stay in torch all the way: a number taken out with `.item()`, a tensor built anew with `torch.tensor([...])`, and `.data` have no history. `torch.stack` builds a tensor from tensors and keeps it.",
+        "```python\n        scale = (w * w).sum().sqrt()      # no .item()\n        scores = torch.____([(x[0] * w).sum(), (x[1] * w).sum()])\n        soft = torch.sigmoid(scores / scale)\n```",
+    )
+    stub = """
+        def loss_of(w, x, target):
+            "The same value, and a gradient for w."
+            scale = (w * w).sum().sqrt().item()
+            scores = torch.tensor([(x[0] * w).sum(), (x[1] * w).sum()])
+            soft = torch.sigmoid(scores.data / scale)
+            return ((soft - target) ** 2).mean()
+    """
+    solution = _MENDED
+    also_right = (
+        "def loss_of(w, x, target):\n    soft = torch.sigmoid((x * w).sum(1) / (w * w).sum().sqrt())\n    return ((soft - target) ** 2).mean()",
+        "def loss_of(w, x, target):\n    soft = torch.sigmoid(x @ w / w.norm())\n    return ((soft - target) ** 2).mean()",
+    )
+    wrong = (
+        Wrong(_MENDED.replace(".sqrt()", ".sqrt().item()"), "item-is-a-tensor"),
+        Wrong(_MENDED.replace(".sqrt()", ".sqrt().detach()"), "detached-scale"),
+        Wrong(
+            _MENDED.replace("scores / scale)", "scores.data / scale.item())").replace(
+                ".mean()", ".mean().requires_grad_()"
+            ),
+            "requires-grad-heals",
+        ),
+        Wrong(_MENDED.replace(" / scale", ""), "other-value"),
+    )
+    misconceptions = {
+        "item-is-a-tensor": "The gradient comes, but it is not right: `.item()` makes the scale a plain number, so the gradient treats it as a constant although it depends on w.",
+        "detached-scale": "The gradient comes, but it is not right: the scale depends on w too, and you cut that way off.",
+        "requires-grad-heals": "`requires_grad_()` on the loss silences the error and makes a new leaf: there is still no way back to w.",
+        "other-value": "The value of the loss has changed. Only the cuts are to go.",
+    }
+
+    @staticmethod
+    def inputs(rng: np.random.Generator) -> dict[str, Any]:
+        """Weights, two rows and two targets."""
+        return {
+            "w": rng.uniform(0.5, 2.0, 3).round(2), "x": rng.uniform(-1.5, 1.5, (2, 3)).round(2), "target": np.array([0.0, 1.0]),
+        }  # fmt: skip
+
+    @staticmethod
+    def probe(answer: dict[str, Any], inputs: dict[str, Any]) -> Any:
+        """The loss, and what arrives at w."""
+        import inspect
+
+        import torch
+
+        w = torch.tensor(inputs["w"], requires_grad=True)
+        loss = answer["loss_of"](w, torch.tensor(inputs["x"]), torch.tensor(inputs["target"]))
+        if loss is None:
+            return None
+        error = None
+        try:
+            loss.backward()
+        except RuntimeError as problem:
+            error = str(problem).splitlines()[0]
+        try:
+            source = inspect.getsource(answer["loss_of"])
+        except (OSError, TypeError):
+            source = ""
+        return {
+            "loss": float(loss.detach()), "grad": None if w.grad is None else w.grad.numpy(), "error": error,
+            "leaf": bool(loss.is_leaf and loss.requires_grad), "item": ".item()" in source,
+        }  # fmt: skip
+
+    @staticmethod
+    def judge(inputs: dict[str, Any], seen: Any) -> Verdict:
+        """Same value, and the whole gradient."""
+        cls = MendTheCuts
+        if seen is None:
+            return cls.not_right("`loss_of` returned None.")
+        w, x, target = inputs["w"], inputs["x"], inputs["target"]
+        scale = np.sqrt((w * w).sum())
+        soft = 1 / (1 + np.exp(-(x @ w) / scale))
+        value = float(((soft - target) ** 2).mean())
+        if abs(seen["loss"] - value) > 1e-6:
+            return cls.fits("other-value", f"For these numbers the loss is {value:.4f}, yours {seen['loss']:.4f}.")
+        into = (2 * (soft - target) / 2) * soft * (1 - soft)
+        constant = (into[:, None] * x).sum(0) / scale
+        whole = constant - (into * (x @ w)).sum() * w / scale**3
+        grad = seen["grad"]
+        if grad is None:
+            if seen["leaf"]:
+                return cls.fits("requires-grad-heals", "After backward, `w.grad` is still None.")
+            return cls.not_right(
+                f"No gradient arrives at w{': ' + seen['error'] if seen['error'] else ''}. Ask `seen.why(w, loss)` for the next cut."
+            )
+        if np.allclose(grad, whole, atol=1e-6):
+            return cls.right("The whole way is open, through the scale as well.")
+        if np.allclose(grad, constant, atol=1e-6):
+            name = "item-is-a-tensor" if seen["item"] else "detached-scale"
+            return cls.fits(name, f"w[0] should get {whole[0]:.4f} and gets {grad[0]:.4f}.")
+        return cls.not_right(f"w[0] should get {whole[0]:.4f} and gets {grad[0]:.4f}.")

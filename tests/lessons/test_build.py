@@ -103,3 +103,12 @@ def test_the_course_is_as_large_as_it_promises() -> None:
     assert sum(len(exercise.wrong) for exercise in exercises) >= 110
     for lesson in {exercise.lesson for exercise in exercises}:
         assert sum(exercise.core for exercise in exercises if exercise.lesson == lesson) >= 3, lesson
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_exercises_and_predictions_come_in_the_order_of_their_ids(name: str) -> None:
+    notebook = json.loads((LESSONS / f"{name}.ipynb").read_text(encoding="utf-8"))
+    for key in ("exercise", "predict"):
+        found = [cell["metadata"].get("gradlab", {}).get(key) for cell in notebook["cells"]]
+        ids = [id for id in found if id]
+        assert ids == sorted(ids)
