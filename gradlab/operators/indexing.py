@@ -425,9 +425,16 @@ def _dims_taken(item):
     return array.ndim if isinstance(array, np.ndarray) and array.dtype == bool else 1
 
 
+def _stands_for_tuple(key):
+    """Whether a list is a key of several parts, as once in numpy: when it is short and holds more than numbers."""
+    if not isinstance(key, list) or len(key) >= 32:
+        return False
+    return any([k is None or k is Ellipsis or isinstance(k, (slice, list, tuple, np.ndarray, TensorBase)) for k in key])
+
+
 def _parts(key, ndim):
     """The parts of a key with the ellipsis spelled out."""
-    key = list(key) if isinstance(key, tuple) else [key]
+    key = list(key) if isinstance(key, tuple) or _stands_for_tuple(key) else [key]
     taken = sum([_dims_taken(k) for k in key])
     if taken > ndim:
         raise IndexError(f"too many indices for tensor of dimension {ndim}")
