@@ -11,7 +11,9 @@ from gradlab.diagnosis.facts import read as read_facts
 from gradlab.diagnosis.judging import Graph, judge
 from gradlab.diagnosis.names import names_seen_from
 from gradlab.diagnosis.probes import Probe, probe_named
+from gradlab.diagnosis.refining import refine
 from gradlab.diagnosis.report import Diagnoses, Diagnosis
+from gradlab.diagnosis.tracing import Story
 from gradlab.graphs.engines import engine_of, is_tensor
 from gradlab.graphs.naming import flatten
 from gradlab.graphs.reading import Reader
@@ -100,6 +102,7 @@ class Questions:
         # before the reading, which holds every tensor: a lost leaf is told by nobody holding it
         self.facts = {name: read_facts(tensor, self.probe, name) for name, tensor in asked.items()}
         self.reader: Reader | None = None
+        self.graph: Graph | None = None
         if losses:
             named = {name or "this tensor": tensor for name, tensor in asked.items()}
             self.reader = Reader([tensor for _, tensor in losses], None, named, variables)
@@ -112,28 +115,34 @@ class Questions:
         """(id, name, shape) of the leaves in the loss's graph."""
         if self.reader is None:
             return []
-        snapshot = self.reader.snapshot
+        snapshot, graph = self.reader.snapshot, self._graph()
+        assert graph is not None
         return [
             (key, snapshot.tensors[place].name, snapshot.tensors[place].shape)
             for key, place in self.reader.place.items()
             if snapshot.tensors[place].is_leaf
             and snapshot.tensors[place].node is not None
-            and Graph(snapshot, place).path() is not None
+            and graph.at(place).path() is not None
         ]
 
     def answers(self) -> list[Diagnosis]:
         found = [self._answer(name, tensor) for name, tensor in self.asked.items()]
         if self.follower is None:
             return found
-        from gradlab.diagnosis.refining import refine
+        ledger, losses = self.follower.ledger, [loss for _, loss in self.losses]
+        for loss in losses:
+            ledger.seen(loss, None)
+        story = Story(ledger.events)
+        pairs = zip(found, self.asked.values(), strict=True)
+        return [refine(each, tensor, losses, ledger, self.loss_name, story) for each, tensor in pairs]
 
-        return [
-            refine(each, tensor, [loss for _, loss in self.losses], self.follower.ledger, self.loss_name)
-            for each, tensor in zip(found, self.asked.values(), strict=True)
-        ]
+    def _graph(self) -> Graph | None:
+        if self.graph is None and self.reader is not None:
+            self.graph = Graph(self.reader.snapshot, self.reader.snapshot.roots[0], self.loss_name)
+        return self.graph
 
     def _answer(self, name: str | None, tensor: Any) -> Diagnosis:
-        graph = None
-        if self.reader is not None:
-            graph = Graph(self.reader.snapshot, self.reader.place[id(tensor)], self.loss_name)
+        graph = self._graph()
+        if graph is not None and self.reader is not None:
+            graph = graph.at(self.reader.place[id(tensor)])
         return judge(self.facts[name], graph)

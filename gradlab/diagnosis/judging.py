@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gradlab.diagnosis import remedies
 from gradlab.diagnosis.facts import Facts, LostLeaf
@@ -34,6 +34,7 @@ class Graph:
     snapshot: Snapshot
     tensor: int  # its record
     loss_name: str = "loss"
+    wiring: dict[int, list[Edge]] | None = None
 
     @property
     def node(self) -> int | None:
@@ -47,12 +48,19 @@ class Graph:
         nodes = [self.snapshot.tensors[root].node for root in self.snapshot.roots]
         return [node for node in nodes if node is not None]
 
+    def at(self, tensor: int) -> Graph:
+        """The same graph, asked about another tensor."""
+        self.edges()
+        return replace(self, tensor=tensor)
+
     def edges(self) -> dict[int, list[Edge]]:
-        found: dict[int, list[Edge]] = {}
-        for edge in self.snapshot.edges:
-            if edge.target is not None:
-                found.setdefault(edge.source, []).append(edge)
-        return found
+        """The edges that take a gradient, by source."""
+        if self.wiring is None:
+            self.wiring = {}
+            for edge in self.snapshot.edges:
+                if edge.target is not None:
+                    self.wiring.setdefault(edge.source, []).append(edge)
+        return self.wiring
 
     def path(
         self, without: frozenset[str] = frozenset(), blocked: frozenset[tuple[int, int]] = frozenset()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
 from typing import Any
 
 from gradlab.diagnosis import remedies
@@ -13,22 +12,22 @@ from gradlab.diagnosis.judging import ZERO_NODES, Graph
 from gradlab.diagnosis.ledger import Known, Ledger
 from gradlab.diagnosis.places import Place, code_at, shown
 from gradlab.diagnosis.report import Diagnosis
-from gradlab.diagnosis.tracing import Break, find_break, made_at, place, told, uses
+from gradlab.diagnosis.tracing import Break, Story, find_break, place, told
 from gradlab.graphs.records import Event
 
 
-def refine(found: Diagnosis, x: Any, losses: list[Any], ledger: Ledger, loss_name: str) -> Diagnosis:
-    """The diagnosis of the graph, corrected and completed by a ledger."""
-    return _Refinement(found, x, losses, ledger, loss_name).answer()
+def refine(
+    found: Diagnosis, x: Any, losses: list[Any], ledger: Ledger, loss_name: str, story: Story | None = None
+) -> Diagnosis:
+    """The diagnosis of the graph, corrected and completed by a ledger (and its story, told once for many questions)."""
+    for loss in losses:
+        ledger.seen(loss, None)
+    return _Refinement(found, x, losses, ledger, loss_name, story or Story(ledger.events)).answer()
 
 
 class _Refinement:
-    def __init__(self, found: Diagnosis, x: Any, losses: list[Any], ledger: Ledger, loss_name: str):
-        self.found, self.ledger, self.loss_name = found, ledger, loss_name
-        self.events: Sequence[Event] = list(ledger.events)
-        for loss in losses:
-            ledger.seen(loss, None)
-        self.events = list(ledger.events)
+    def __init__(self, found: Diagnosis, x: Any, losses: list[Any], ledger: Ledger, loss_name: str, story: Story):
+        self.found, self.ledger, self.loss_name, self.story = found, ledger, loss_name, story
         self.known = ledger.known(x)
         self.number = None if self.known is None else self.known.number
         self.targets = [known.number for known in map(ledger.known, losses) if known is not None]
@@ -83,13 +82,13 @@ class _Refinement:
         )
 
     def _zero(self) -> Diagnosis:
-        wiped = self._last("zero_", "_foreach_zero_", of="grad_of")
+        wiped = self._last("zero_", "_foreach_zero_")
         ran = self._backwards()
         if wiped is not None and ran and wiped.number > ran[-1].number:
             filled = shown(place(ran[-1]))
             words = f"A backward filled the gradient of {self.label} at {filled}; it was set to 0 afterwards."
             return self._change(where=place(wiped), explanation=words, remedy=remedies.CLEAR_FIRST)
-        steps = [e for e in self.events if e.call.rstrip("_") in remedies.STEPS and e.details.get("live")]
+        steps = [e for e in self.story.events if e.call.rstrip("_") in remedies.STEPS and e.details.get("live")]
         if steps and self._only_over_steps():
             name = steps[-1].call.rstrip("_")
             return self._change(
@@ -122,12 +121,12 @@ class _Refinement:
                 explanation=f"requires_grad of {self.label} was switched off at {shown(place(frozen))}.",
                 remedy=f"{self.variable}.requires_grad_(True)  # before the forward",
             )
-        cut = find_break(self.events, None, [self.number])
+        cut = find_break(self.story, None, [self.number])
         if cut is not None:
             return self._explained(
                 cut, f"{self.label} does not require grad: it was computed from something that does, and"
             )
-        made = made_at(self.events, self.number)
+        made = self.story.made(self.number)
         if made is not None and self.found.cause == "not-required":
             seen = (
                 f" It was made at {shown(place(made))} from nothing that requires grad."
@@ -157,7 +156,7 @@ class _Refinement:
                 where=None,
                 remedy=f"# use {self.variable} in the computation of {self.loss_name}",
             )
-        cut = find_break(self.events, self.number, targets)
+        cut = find_break(self.story, self.number, targets)
         if cut is not None:
             return self._explained(
                 cut, f"The value of {self.label} goes into `{self.loss_name}`, but its gradient cannot come back:"
@@ -168,7 +167,7 @@ class _Refinement:
                 explanation="The watch remembers its newest 50,000 calls, and the cut is not among them.",
                 remedy="with gradlab.watch() as w:\n    ...  # one training step is enough",
             )
-        used = uses(self.events, self.number)
+        used = self.story.uses(self.number)
         if not used:
             words = f"No watched call has used {self.label}: `{self.loss_name}` does not depend on it."
         else:
@@ -200,9 +199,8 @@ class _Refinement:
     def _backwards(self, kind: str = "backward") -> list[Event]:
         return [
             e
-            for e in self.events
-            if e.call == "backward"
-            and e.details["kind"] == kind
+            for e in self.story.backwards
+            if e.details["kind"] == kind
             and self.number in e.details["reached"]
             and (e.details["only"] is None or self.number in e.details["only"])
         ]
@@ -212,7 +210,7 @@ class _Refinement:
         graphless = self.found.snapshot is None
         if ran:
             return self._reached(ran[-1])
-        every = [e for e in self.events if e.call == "backward" and e.details["kind"] == "backward"]
+        every = [e for e in self.story.backwards if e.details["kind"] == "backward"]
         apart = [e for e in every if self.number in e.details["reached"]]
         if apart:
             return self._change(
@@ -308,7 +306,7 @@ class _Refinement:
     # -- inner results ---------------------------------------------------------------------------
 
     def _inner(self) -> Diagnosis:
-        made = None if self.number is None else made_at(self.events, self.number)
+        made = None if self.number is None else self.story.made(self.number)
         where = None if made is None else place(made)
         if made is None or where is None:
             return self.found
@@ -332,7 +330,7 @@ class _Refinement:
         return self._change(cause="rebound", where=where, explanation=words, remedy=remedy)
 
     def _made_at(self, known: Known) -> Place | None:
-        made = made_at(self.events, known.number)
+        made = self.story.made(known.number)
         return None if made is None or made.call == "first seen" else place(made)
 
     def _was_leaf(self, known: Known, name: str) -> bool:
@@ -346,8 +344,5 @@ class _Refinement:
         by_call = "zero_grad" in code_at(place(cleared))
         return remedies.CLEAR_FIRST if by_call else f"{self.variable}.grad = None  # before backward(), not after it"
 
-    def _last(self, *calls: str, of: str = "inputs") -> Event | None:
-        for event in reversed(self.events):
-            if event.call in calls and self.number in (event.inputs if of == "inputs" else event.details.get(of, ())):
-                return event
-        return None
+    def _last(self, *calls: str) -> Event | None:
+        return self.story.last_mark(self.number, *calls)

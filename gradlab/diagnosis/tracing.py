@@ -13,7 +13,7 @@ from gradlab.graphs.records import Event
 
 _UNKNOWN = object()
 _NO_FLOW = frozenset(("__deepcopy__", "backward", "grad=", "requires_grad=", "data="))
-_DISTINCT = 1e-6
+_MARKS = frozenset(("grad=", "requires_grad=", "zero_", "_foreach_zero_"))
 
 
 @dataclass(slots=True)
@@ -38,10 +38,49 @@ def told(event: Event) -> str:
     return name if event.file is None else f"{name} ({label(event.file)}:{event.line})"
 
 
-def made_at(events: Sequence[Event], number: int) -> Event | None:
-    """The event that made a tensor (edits of it not counted)."""
-    made = [e for e in events if number in e.outputs and not e.details.get("inplace")]
-    return next((e for e in made if e.call not in ("first seen", "shared memory")), made[0] if made else None)
+class Story:
+    """A Log's events with what several questions about them share."""
+
+    def __init__(self, events: Iterable[Event]):
+        self.events = list(events)
+        self.backwards = [event for event in self.events if event.call == "backward"]
+        self._makers: dict[int, list[Event]] = {}
+        self._marks: dict[int, list[Event]] = {}
+        self._ancestors: dict[tuple[int, ...], tuple[list[Event], list[Event]]] = {}
+        for event in self.events:
+            if not event.details.get("inplace"):
+                for number in event.outputs:
+                    self._makers.setdefault(number, []).append(event)
+            if event.call in _MARKS:
+                for number in (*event.inputs, *event.details.get("grad_of", ())):
+                    self._marks.setdefault(number, []).append(event)
+
+    def made(self, number: int) -> Event | None:
+        """The event that made a tensor (edits of it not counted)."""
+        makers = self._makers.get(number, [])
+        return next((e for e in makers if e.call not in ("first seen", "shared memory")), makers[0] if makers else None)
+
+    def last_mark(self, number: int | None, *calls: str) -> Event | None:
+        """The last of such things that happened to a tensor, or to its gradient."""
+        found = self._marks.get(number, []) if number is not None else []
+        return next((event for event in reversed(found) if event.call in calls), None)
+
+    def before(self, targets: list[int]) -> tuple[list[Event], list[Event]]:
+        """The events up to the last one that made or changed a target, and those of them that the targets came through."""
+        key = tuple(targets)
+        if key not in self._ancestors:
+            wanted = set(targets)
+            last = max((i for i, event in enumerate(self.events) if not wanted.isdisjoint(event.outputs)), default=-1)
+            seen = self.events[: last + 1]
+            self._ancestors[key] = seen, ancestors(seen, targets)
+        return self._ancestors[key]
+
+    def uses(self, number: int) -> list[Event]:
+        """The events that took a tensor into a computation."""
+        return [
+            e for e in self.events
+            if number in e.inputs and e.outputs and e.call not in _NO_FLOW and number not in e.outputs
+        ]  # fmt: skip
 
 
 def _flows_to(event: Event) -> set[int]:
@@ -49,30 +88,21 @@ def _flows_to(event: Event) -> set[int]:
     return set(event.outputs).difference(event.details.get("updated", ()))
 
 
-def until(events: Sequence[Event], targets: Iterable[int]) -> list[Event]:
-    """The events up to the last one that made or changed one of the targets."""
-    wanted, last = set(targets), -1
-    for i, event in enumerate(events):
-        if not wanted.isdisjoint(event.outputs):
-            last = i
-    return list(events[: last + 1])
-
-
-def find_break(events: Sequence[Event], source: int | None, targets: list[int]) -> Break | None:
+def find_break(story: Story, source: int | None, targets: list[int]) -> Break | None:
     """Where the way from `source` to one of `targets` was cut; None when no value flows there.
 
     With `source` None: from anything that had a history, by the way the targets were made.
     """
-    seen = until(events, targets)
-    states, came = _spread(seen, source)
-    cut = [states[t] for t in targets if states.get(t) is not None and states[t] is not _UNKNOWN]
+    seen, relevant = story.before(targets)
+    states, came = _spread(relevant, source)
+    cut = [states[t] for t in targets if states.get(t) is not None]
     if cut:
         event = min(cut, key=_weight)
         target = next(t for t in targets if states.get(t) is event)
         return Break(event, _path(came, target))
     if source is not None and any(t in states for t in targets):
         return None  # connected all the way, as far as the log can tell
-    return _left(seen, states, came, targets, source)
+    return _left(seen, relevant, source)
 
 
 def _weight(event: Event) -> tuple[bool, int]:
@@ -131,19 +161,15 @@ def _path(came: dict[int, Event], target: int) -> list[Event]:
     return path
 
 
-def _left(
-    events: list[Event], states: dict[int, Any], came: dict[int, Event], targets: list[int], source: int | None
-) -> Break | None:
+def _left(seen: list[Event], relevant: list[Event], source: int | None) -> Break | None:
     """A value that left as a plain number or array and came back into one of the targets."""
-    exits = [
-        e
-        for e in events
-        if e.call in EXITS and (e.inputs[0] in states or (source is None and e.details.get("tracked")))
-    ]
+    exits = [event for event in seen if event.call in EXITS]
     if not exits:
         return None
-    for entry in ancestors(events, targets):
-        for out in exits:
+    states, came = _spread(seen, source)
+    known = [e for e in exits if e.inputs[0] in states or (source is None and e.details.get("tracked"))]
+    for entry in relevant if known else ():
+        for out in known:
             if out.number < entry.number and _comes_back(out, entry):
                 cut = states.get(out.inputs[0])
                 path = [*_path(came, out.inputs[0]), out, entry]
@@ -169,10 +195,3 @@ def ancestors(events: Sequence[Event], targets: Iterable[int]) -> list[Event]:
             found.append(event)
             wanted.update(event.inputs)
     return found[::-1]
-
-
-def uses(events: Sequence[Event], number: int) -> list[Event]:
-    """The events that took a tensor into a computation."""
-    return [
-        e for e in events if number in e.inputs and e.outputs and e.call not in _NO_FLOW and number not in e.outputs
-    ]
