@@ -27,16 +27,26 @@ def add_parser(subparsers: Any) -> None:
     )
     parser.add_argument("submissions", type=Path, help="a folder, nested folders, a zip, or an LMS download")
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="where results and reports go")
-    parser.add_argument("--lesson", nargs="+", default=[], metavar="06", help="lessons to grade (default: those handed in)")
+    parser.add_argument(
+        "--lesson", nargs="+", default=[], metavar="06", help="lessons to grade (default: those handed in)"
+    )
     parser.add_argument("--exercises", type=Path, metavar="FILE", help="an exercise file outside the package")
-    parser.add_argument("--roster", type=Path, metavar="FILE", help="the LMS's class list; DIR/roster.csv has the scores")
+    parser.add_argument(
+        "--roster", type=Path, metavar="FILE", help="the LMS's class list; DIR/roster.csv has the scores"
+    )
     parser.add_argument("--workers", type=_positive, metavar="N", help="worker processes (default: one a core)")
     parser.add_argument("--dask", metavar="ADDRESS", help="use the workers of this Dask scheduler instead")
-    parser.add_argument("--timeout", type=_seconds, default=10.0, metavar="S", help="seconds a cell or a check may take")
+    parser.add_argument(
+        "--timeout", type=_seconds, default=10.0, metavar="S", help="seconds a cell or a check may take"
+    )
     parser.add_argument("--memory", type=_positive, default=1024, metavar="MB", help="memory of a submission")
-    parser.add_argument("--seed", type=int, metavar="N", help="of the hidden inputs (default: random, kept in DIR/run.json)")
+    parser.add_argument(
+        "--seed", type=int, metavar="N", help="of the hidden inputs (default: random, kept in DIR/run.json)"
+    )
     parser.add_argument("--require-sandbox", action="store_true", help="refuse to grade with less than full isolation")
-    parser.add_argument("--export", action="append", default=[], choices=["gradescope"], help="write this format as well")
+    parser.add_argument(
+        "--export", action="append", default=[], choices=["gradescope"], help="write this format as well"
+    )
     parser.add_argument("--fresh", action="store_true", help="grade everything again")
     parser.set_defaults(func=run)
 

@@ -19,7 +19,9 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument("--to", type=Path, required=True, metavar="DIR", help="where the files go")
     parser.add_argument("--format", default="plain", choices=["plain", "nbgrader", "gradescope"])
     parser.add_argument("--solved", action="store_true", help="the teacher's copies, every solution filled in")
-    parser.add_argument("--exercises", type=Path, metavar="FILE", help="make a notebook of an exercise file of your own")
+    parser.add_argument(
+        "--exercises", type=Path, metavar="FILE", help="make a notebook of an exercise file of your own"
+    )
     parser.set_defaults(func=run)
 
 

@@ -128,7 +128,11 @@ class _Grading:
                 self.notes.append(f"{notebook.name} could not be read: {problem}.")
                 unread = unread or problem
         status = "error" if unread and not self.found else "missing"
-        words = f"The notebook could not be read: {unread}." if status == "error" else "There is no answer to this exercise."
+        words = (
+            f"The notebook could not be read: {unread}."
+            if status == "error"
+            else "There is no answer to this exercise."
+        )
         return [self.found.get(id) or self._outcome(id, status, words) for id in self.bundle.exercises], self.notes
 
     def _grade_notebook(self, notebook: Notebook) -> str:

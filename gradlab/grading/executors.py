@@ -93,9 +93,7 @@ def grade_all(
     return [results[name] for name in sorted(results)]
 
 
-def _mapped(
-    executor: Executor, bundle: Bundle, tasks: Iterator[Task], width: int
-) -> Iterator[tuple[Task, Result]]:
+def _mapped(executor: Executor, bundle: Bundle, tasks: Iterator[Task], width: int) -> Iterator[tuple[Task, Result]]:
     """Every task with its result, as they come; at most `width` tasks are out at a time, so memory stays flat."""
     out: dict[Future[Result], Task] = {}
     failures: dict[str, int] = {}

@@ -25,7 +25,11 @@ class NotRightError(AssertionError):
 
 
 def release(
-    notebooks: Sequence[Path], to: str | Path, format: str = "plain", solved: bool = False, course: str | Path | None = None
+    notebooks: Sequence[Path],
+    to: str | Path,
+    format: str = "plain",
+    solved: bool = False,
+    course: str | Path | None = None,
 ) -> list[Path]:
     """Write student notebooks (or, `solved`, the teacher's copies) into the folder `to`; the files written.
 
@@ -97,9 +101,7 @@ def _cell(kind: str, id: str, source: str, metadata: dict[str, Any] | None = Non
     return cell | ({"outputs": [], "execution_count": None} if kind == "code" else {})
 
 
-def for_nbgrader(
-    book: dict[str, Any], known: dict[str, type[exercises.Exercise]], course: str = ""
-) -> dict[str, Any]:
+def for_nbgrader(book: dict[str, Any], known: dict[str, type[exercises.Exercise]], course: str = "") -> dict[str, Any]:
     """nbgrader's source version: metadata schema 3, the solution between its marks, a hidden test for each exercise."""
     book = copy.deepcopy(book)
     cells = []
@@ -112,7 +114,8 @@ def for_nbgrader(
         stub, solution = exercise.stub.rstrip("\n"), exercise.solution.rstrip("\n")
         cell["source"] = f"{stub}\n### BEGIN SOLUTION\n{solution}\n### END SOLUTION"
         cell["metadata"]["nbgrader"] = _nbgrader(f"answer-{id}", solution=True)
-        test = f'from gradlab.grading.formats import assert_right\n\nassert_right("{id}", globals(){", course" if course else ""})'
+        call = f'assert_right("{id}", globals(), course)' if course else f'assert_right("{id}", globals())'
+        test = f"from gradlab.grading.formats import assert_right\n\n{call}"
         if course:
             test = f"course = {course!r}\n{test}"
         hidden = f"### BEGIN HIDDEN TESTS\n{test}\n### END HIDDEN TESTS"
@@ -124,7 +127,14 @@ def for_nbgrader(
 
 def _nbgrader(grade_id: str, solution: bool = False, points: int | None = None) -> dict[str, Any]:
     grade = points is not None
-    cell = {"grade": grade, "grade_id": grade_id, "locked": not solution, "schema_version": 3, "solution": solution, "task": False}
+    cell = {
+        "grade": grade,
+        "grade_id": grade_id,
+        "locked": not solution,
+        "schema_version": 3,
+        "solution": solution,
+        "task": False,
+    }
     return {**cell, "cell_type": "code", **({"points": points} if grade else {})}
 
 

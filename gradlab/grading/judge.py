@@ -76,12 +76,12 @@ class Judge:
         if hasattr(socket, "AF_UNIX") and os.name == "posix":
             ours, theirs = socket.socketpair()
             with theirs:
-                self._process = subprocess.Popen(command, stdin=theirs.fileno(), stdout=theirs.fileno(), env=environment)
+                self._process = subprocess.Popen(
+                    command, stdin=theirs.fileno(), stdout=theirs.fileno(), env=environment
+                )
             self._stream = SocketStream(ours)
         else:
-            self._process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
-            )
+            self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
             self._stream = PipeStream(self._process)
         welcome, _ = self._ask({"op": "open"}, self.course.encode(), _START_SECONDS)
         self._catalog, self.fingerprint = welcome["catalog"], welcome["fingerprint"]
@@ -130,13 +130,13 @@ def judge_for(course: str) -> Judge:
         current = _here.judge = Judge(course)
     return current
 
+
 def dismiss_judge() -> None:
     """End this thread's judge."""
     current = getattr(_here, "judge", None)
     _here.judge = None
     if current is not None:
         current.close()
-
 
 
 # -- inside the judge's process ----------------------------------------------------------------------------------------
@@ -260,7 +260,11 @@ class _Bench:
             return _outcome("failed", _UNREADABLE)
         try:
             verdict = exercise.judge(_inputs(exercise, seed), content)
-            words = {"status": verdict.status, "misconception": verdict.misconception, "message": _told(exercise, verdict)}
+            words = {
+                "status": verdict.status,
+                "misconception": verdict.misconception,
+                "message": _told(exercise, verdict),
+            }
             return json.loads(json.dumps(words))
         except Exception as error:
             return _outcome(
@@ -287,7 +291,20 @@ def _inputs(exercise: Any, seed: int) -> Any:
 
 
 def _entry(exercise: Any, probe: str) -> dict[str, Any]:
-    names = ("id", "lesson", "title", "question", "points", "core", "names", "kind", "evidence", "hints", "prelude", "forbids")
+    names = (
+        "id",
+        "lesson",
+        "title",
+        "question",
+        "points",
+        "core",
+        "names",
+        "kind",
+        "evidence",
+        "hints",
+        "prelude",
+        "forbids",
+    )
     return {**{name: getattr(exercise, name) for name in names}, "probe": probe, "stub": exercise.stub}
 
 
@@ -340,5 +357,3 @@ def _fingerprint() -> str:
     for file in sorted(Path(inspect.getfile(exercises)).parent.glob("*.py")):
         digest.update(file.read_bytes())
     return digest.hexdigest()
-
-

@@ -105,19 +105,23 @@ def index_page(
         for outcome in result.exercises
         if outcome.misconception
     )
-    return _environment().get_template("index.html.j2").render(
-        results=results,
-        columns=columns,
-        misconceptions=_by_misconception(stumbles),
-        statuses=STATUSES,
-        signs=SIGNS,
-        words=WORDS,
-        seed=seed,
-        absent=absent,
-        problems=problems,
-        levels=sorted({result.isolation for result in results}),
-        page=file_name,
-        mean=sum(r.score for r in results) / len(results) if results else 0.0,
+    return (
+        _environment()
+        .get_template("index.html.j2")
+        .render(
+            results=results,
+            columns=columns,
+            misconceptions=_by_misconception(stumbles),
+            statuses=STATUSES,
+            signs=SIGNS,
+            words=WORDS,
+            seed=seed,
+            absent=absent,
+            problems=problems,
+            levels=sorted({result.isolation for result in results}),
+            page=file_name,
+            mean=sum(r.score for r in results) / len(results) if results else 0.0,
+        )
     )
 
 

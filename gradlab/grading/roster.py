@@ -10,7 +10,17 @@ from pathlib import Path
 
 from gradlab.grading.records import Result
 
-_IDS = ("id", "student id", "sis user id", "sis login id", "integration id", "username", "email address", "email", "identifier")
+_IDS = (
+    "id",
+    "student id",
+    "sis user id",
+    "sis login id",
+    "integration id",
+    "username",
+    "email address",
+    "email",
+    "identifier",
+)
 _NAMES = ("student", "full name", "name", "display name")
 _GRADES = ("grade", "score")
 _CANVAS_FIXED = ("student", "id", "sis user id", "sis login id", "integration id", "section", "root account")

@@ -153,7 +153,9 @@ def _files(folder: Path, skip: set[Path]) -> Iterator[Path]:
             yield here / name
 
 
-def _members(archive: _Archive, place: PurePosixPath, known: dict[str, str], root: str = "", depth: int = 0) -> Iterator[Handed]:
+def _members(
+    archive: _Archive, place: PurePosixPath, known: dict[str, str], root: str = "", depth: int = 0
+) -> Iterator[Handed]:
     """The notebooks in a zip, and in the zips in it."""
     outer = place.with_suffix("") if place.parts else place
     try:
@@ -166,7 +168,11 @@ def _members(archive: _Archive, place: PurePosixPath, known: dict[str, str], roo
         yield _handed(place, 0.0, Path(), known, "the zip unpacks to more than is read")
         return
     for info in sorted(infos, key=lambda info: info.filename):
-        parts = [_printable(part) for part in PurePosixPath(info.filename.replace("\\", "/")).parts if part not in ("..", "/", ".")]
+        parts = [
+            _printable(part)
+            for part in PurePosixPath(info.filename.replace("\\", "/")).parts
+            if part not in ("..", "/", ".")
+        ]
         if parts and not place.parts and len(parts) > 1 and parts[0] in (root, "submissions", "submitted"):
             parts = parts[1:]
         if not parts or _SKIPPED.search("/".join(parts)):
@@ -187,7 +193,9 @@ def _zip_time(info: zipfile.ZipInfo) -> float:
         return 0.0
 
 
-def _handed(place: PurePosixPath, when: float, source: Path | _Member, known: dict[str, str], problem: str = "") -> Handed:
+def _handed(
+    place: PurePosixPath, when: float, source: Path | _Member, known: dict[str, str], problem: str = ""
+) -> Handed:
     return Handed(place, _student(place, known), when, source, problem)
 
 

@@ -28,7 +28,9 @@ ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_
 def measured(command: list[str], cwd: Path, **environment: str) -> tuple[float, float]:
     """Processor seconds and wall seconds of a command, with all that it starts."""
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    done = subprocess.run(command, cwd=cwd, env={**os.environ, **ONE_THREAD, **environment}, capture_output=True, text=True)
+    done = subprocess.run(
+        command, cwd=cwd, env={**os.environ, **ONE_THREAD, **environment}, capture_output=True, text=True
+    )
     if done.returncode:
         sys.exit(f"{' '.join(command)}\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}")
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -71,7 +73,15 @@ def gradlab_run(count: int, workers: int, folder: Path, watch: bool = False) -> 
         (submissions / f"student{student:05d}.ipynb").write_text(json.dumps(book))
     code = "import sys; from gradlab.cli import main; sys.exit(main())"
     command = [sys.executable, "-c", code, "grade", str(submissions), "--out", str(folder / f"out{count}")]
-    command += ["--exercises", str(course_of_three(folder)), "--seed", "1", "--workers", str(workers), "--require-sandbox"]
+    command += [
+        "--exercises",
+        str(course_of_three(folder)),
+        "--seed",
+        "1",
+        "--workers",
+        str(workers),
+        "--require-sandbox",
+    ]
     memory: list[int] = []
     stop = threading.Event()
     watcher = threading.Thread(target=_watch, args=(str(submissions), memory, stop)) if watch else None
@@ -87,14 +97,31 @@ def gradlab_run(count: int, workers: int, folder: Path, watch: bool = False) -> 
 
 
 def _watch(mark: str, memory: list[int], stop: threading.Event) -> None:
-    """Resident memory of the command's process tree's own process, in MB, once a second."""
+    """Resident memory, in MB, of the command and of all that it started and that lives on, once a second."""
     while not stop.wait(1.0):
+        parents, roots = {}, set()
         for entry in Path("/proc").glob("[0-9]*"):
             try:
-                if mark in (entry / "cmdline").read_text() and "grade" in (entry / "cmdline").read_text():
-                    memory.append(int((entry / "statm").read_text().split()[1]) * 4096 >> 20)
+                parents[entry.name] = (entry / "stat").read_text().rsplit(")", 1)[1].split()[1]
+                if mark in (entry / "cmdline").read_text():
+                    roots.add(entry.name)
             except OSError:
                 continue
+        family = {name for name in parents if _descends(name, parents, roots)}
+        memory.append(sum(_resident(name) for name in family) >> 20)
+
+
+def _descends(name: str, parents: dict[str, str], roots: set[str]) -> bool:
+    while name in parents and name not in roots:
+        name = parents[name]
+    return name in roots
+
+
+def _resident(name: str) -> int:
+    try:
+        return int(Path("/proc", name, "statm").read_text().split()[1]) * resource.getpagesize()
+    except OSError:
+        return 0
 
 
 def nbgrader_run(python: str, count: int, folder: Path) -> float:
@@ -135,7 +162,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         ours, wall, _ = gradlab_run(args.many, 2, folder)
-        print(f"gradlab   {args.many} submissions: {ours * 1e3:.1f} ms CPU each, {wall:.1f} s in all, 2 workers, full isolation")
+        print(
+            f"gradlab   {args.many} submissions: {ours * 1e3:.1f} ms CPU each, {wall:.1f} s in all, 2 workers, full isolation"
+        )
         if args.nbgrader:
             theirs = nbgrader_run(args.nbgrader, args.few, folder)
             print(f"nbgrader  {args.few} submissions: {theirs:.2f} s CPU each")
@@ -144,7 +173,10 @@ def main() -> None:
             each, wall, memory = gradlab_run(args.soak, 2, folder, watch=True)
             quarter = max(1, len(memory) // 4)
             first, last = max(memory[quarter : 2 * quarter]), max(memory[-quarter:])
-            print(f"soak      {args.soak} submissions: {each * 1e3:.1f} ms CPU each, {wall:.0f} s; grader's memory {first} MB, then {last} MB")
+            print(f"soak      {args.soak} submissions: {each * 1e3:.1f} ms CPU each, {wall:.0f} s in all")
+            print(
+                f"memory    of all processes of the grader: {first} MB at most in the second quarter, {last} MB in the last"
+            )
 
 
 if __name__ == "__main__":

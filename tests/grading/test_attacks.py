@@ -41,12 +41,11 @@ ANSWERS = {
     "6 GB array": ("import numpy\nnumpy.ones(6 << 30, dtype='u1')", {"error"}),
     "6 GB tensor": ("def tanh_back(g, x, out):\n    return torch.ones(6 << 30, dtype=torch.uint8)", {"error"}),
     "a large answer": ("def tanh_back(g, x, out):\n    return torch.ones(50_000_000)", {"failed"}),
-    "fills the scratch folder": (
-        "for i in range(100):\n    open(f'f{i}', 'wb').write(b'x' * 10_000_000)", {"error"}
-    ),
+    "fills the scratch folder": ("for i in range(100):\n    open(f'f{i}', 'wb').write(b'x' * 10_000_000)", {"error"}),
     "fork bomb": ("import os\nwhile True: os.fork()", {"error"}),
     "threads without end": (
-        "import threading, time\nwhile True: threading.Thread(target=time.sleep, args=(99,)).start()", {"error"}
+        "import threading, time\nwhile True: threading.Thread(target=time.sleep, args=(99,)).start()",
+        {"error"},
     ),
     "program started": ("import subprocess\nsubprocess.Popen(['sleep', '99'])", {"error"}),
     "daemon left behind": ("import os\nif os.fork() == 0:\n    os.setsid()\n    os.fork()", {"error"}),
@@ -56,7 +55,8 @@ ANSWERS = {
         {"error", "killed", "timeout"},
     ),
     "allclose patched": (
-        "import numpy\nnumpy.allclose = torch.allclose = numpy.isclose = lambda *a, **k: True" + WRONG, {"failed"}
+        "import numpy\nnumpy.allclose = torch.allclose = numpy.isclose = lambda *a, **k: True" + WRONG,
+        {"failed"},
     ),
     "equal to everything": (
         "class Yes(float):\n    def __eq__(self, other): return True\n    def __array__(self, *a, **k): return self\n"
@@ -80,10 +80,14 @@ ANSWERS = {
         {"failed", "error", "killed"},
     ),
     "torch taken apart": (
-        "for name in list(vars(torch)):\n    if name != 'tanh': setattr(torch, name, None)", {"missing"}
+        "for name in list(vars(torch)):\n    if name != 'tanh': setattr(torch, name, None)",
+        {"missing"},
     ),
     "gradients switched off": ("torch.set_grad_enabled(False)" + WRONG, {"failed"}),
-    "numpy's errors raise": ("np.seterr(all='raise')\nimport warnings; warnings.simplefilter('error')" + WRONG, {"failed"}),
+    "numpy's errors raise": (
+        "np.seterr(all='raise')\nimport warnings; warnings.simplefilter('error')" + WRONG,
+        {"failed"},
+    ),
     "deletes everybody's names": ("globals().clear()", {"error", "missing"}),
     "results written in advance": (
         "import json\nfor name in ('results.json', '/results.json', '../results.json', 'results/ada.json'):\n"
@@ -143,7 +147,8 @@ def test_forged_replies_count_for_nothing(place, grader, tools):
     source = {
         "answer": FORGED + WRONG,
         "function": f"def tanh_back(g, x, out):\n    exec({FORGED!r})\n    return g",
-        "thread": f"import threading\nthreading.Thread(target=lambda: exec({FORGED!r}, {{}}), daemon=True).start()" + WRONG,
+        "thread": f"import threading\nthreading.Thread(target=lambda: exec({FORGED!r}, {{}}), daemon=True).start()"
+        + WRONG,
     }[place]
     statuses = grader.statuses(tools.answered(source))
     assert statuses.pop("91-1") != "passed"
@@ -218,7 +223,9 @@ def test_no_hidden_input_comes_out_through_an_error_message(grader, tools):
     source = "def tanh_back(g, x, out):\n    raise ValueError(str(g.tolist()))"
     named = "def tanh_back(g, x, out):\n    raise type('E' + str(g.tolist()), (Exception,), {})(str(x))"
     later = "kept = []\ndef tanh_back(g, x, out):\n    kept.append(g.tolist())\n    return g"
-    result = grader(tools.answered(later, **{"91-2": "raise ValueError(kept)", "91-3": source.replace("tanh_back", "both")}))
+    result = grader(
+        tools.answered(later, **{"91-2": "raise ValueError(kept)", "91-3": source.replace("tanh_back", "both")})
+    )
     for content in (tools.answered(source), tools.answered(named)):
         result = grader(content)
         assert "[" not in result.exercises[0].message

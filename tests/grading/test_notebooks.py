@@ -53,7 +53,12 @@ def test_an_answer_in_a_cell_of_ones_own_below_the_untouched_stub_counts(grader,
 
 
 def test_check_cells_are_not_needed_and_do_nothing(grader, tools):
-    check = {"cell_type": "code", "metadata": {"gradlab": {"check": "91-2"}}, "source": "raise SystemExit", "outputs": []}
+    check = {
+        "cell_type": "code",
+        "metadata": {"gradlab": {"check": "91-2"}},
+        "source": "raise SystemExit",
+        "outputs": [],
+    }
     as_text = {"cell_type": "markdown", "metadata": {"gradlab": {"check": "91-1"}}, "source": 'check("91-1")'}
     cells = [tools.code(source, id) for id, source in tools.RIGHT.items()]
     assert grader.statuses(tools.notebook(check, as_text, *cells)) == ALL_PASSED
@@ -99,15 +104,22 @@ ODD = {
         "cells": [{**c, "outputs": [{"output_type": "display_data", "data": {"x": [1]}}]} for c in book["cells"]],
     },
     "sources as lists": lambda book: {
-        **book, "cells": [{**cell, "source": cell["source"].splitlines(keepends=True)} for cell in book["cells"]]
+        **book,
+        "cells": [{**cell, "source": cell["source"].splitlines(keepends=True)} for cell in book["cells"]],
     },
     "nbformat 3": lambda book: {
         "nbformat": 3,
-        "worksheets": [{"cells": [{"cell_type": "code", "input": c["source"], "metadata": c["metadata"]} for c in book["cells"]]}],
+        "worksheets": [
+            {"cells": [{"cell_type": "code", "input": c["source"], "metadata": c["metadata"]} for c in book["cells"]]}
+        ],
     },
     "cells of no kind": lambda book: {**book, "cells": [None, 3, [], {}, {"cell_type": "code"}, *book["cells"], "end"]},
     "metadata of no kind": lambda book: {
-        **book, "cells": [*book["cells"], *({"cell_type": "code", "source": "1", "metadata": m} for m in (None, [], {"gradlab": 3}))]
+        **book,
+        "cells": [
+            *book["cells"],
+            *({"cell_type": "code", "source": "1", "metadata": m} for m in (None, [], {"gradlab": 3})),
+        ],
     },
 }
 
@@ -152,7 +164,14 @@ def test_a_broken_file_is_one_students_result(name, grader, tools):
 
 
 def test_hostile_sources_do_not_stop_the_reader(grader, tools):
-    sources = ["(" * 100_000, "-" * 100_000 + "1", "x" + ".a" * 100_000, "f" + "(f" * 90 + ")" * 90, "x = 1\n" * 50_000, "\0"]
+    sources = [
+        "(" * 100_000,
+        "-" * 100_000 + "1",
+        "x" + ".a" * 100_000,
+        "f" + "(f" * 90 + ")" * 90,
+        "x = 1\n" * 50_000,
+        "\0",
+    ]
     for source in sources:
         statuses = grader.statuses(tools.answered(before=[source], **{"91-2": source}))
         assert statuses.pop("91-2") in ("error", "missing", "not-yet", "failed")
@@ -175,7 +194,14 @@ def test_two_files_with_different_exercises_both_count(grader, tools):
 
 
 def test_only_what_an_answer_needs_is_run():
-    cells = [Cell("import numpy as np"), Cell("a = 1"), Cell("b = a"), Cell("evil = 1"), Cell("a += 1"), Cell("c = np.abs(b)")]
+    cells = [
+        Cell("import numpy as np"),
+        Cell("a = 1"),
+        Cell("b = a"),
+        Cell("evil = 1"),
+        Cell("a += 1"),
+        Cell("c = np.abs(b)"),
+    ]
     assert needed_cells(cells, 5, frozenset({"np"}), frozenset()) == [1, 2, 5]
     assert needed_cells(cells, 4, frozenset(), frozenset()) == [1, 4]
 

@@ -24,7 +24,11 @@ def book(path):
 
 
 def answers(notebook):
-    return {c["metadata"]["gradlab"]["exercise"]: c for c in notebook["cells"] if "exercise" in c["metadata"].get("gradlab", {})}
+    return {
+        c["metadata"]["gradlab"]["exercise"]: c
+        for c in notebook["cells"]
+        if "exercise" in c["metadata"].get("gradlab", {})
+    }
 
 
 def test_plain_notebooks_have_stubs_and_no_outputs(tmp_path):
@@ -102,7 +106,9 @@ def test_the_gradescope_zip_grades_a_submission(tmp_path, tools):
         assert {"setup.sh", "run_autograder", "course.py", "gradlab/__init__.py"} <= set(archive.namelist())
         archive.extractall(home / "source")
     (home / "submission").mkdir()
-    (home / "submission" / "my homework.ipynb").write_bytes(tools.answered("def tanh_back(g, x, out): return 1 - out ** 2"))
+    (home / "submission" / "my homework.ipynb").write_bytes(
+        tools.answered("def tanh_back(g, x, out): return 1 - out ** 2")
+    )
     shutil.copy(home / "source" / "run_autograder", home / "run_autograder")
     environment = {**os.environ, "AUTOGRADER": str(home), "GRADLAB_PYTHON": sys.executable}
     subprocess.run(["bash", str(home / "run_autograder")], env=environment, check=True, timeout=300)

@@ -10,8 +10,8 @@ import pytest
 
 from gradlab.grading import Outcome, Result
 from gradlab.grading.judge import judge_for
-from gradlab.grading.reports import SIGNS, WORDS, grades_csv, write_reports
 from gradlab.grading.records import STATUSES
+from gradlab.grading.reports import SIGNS, WORDS, grades_csv, write_reports
 
 EVIL = '"><script>alert(1)</script>'
 

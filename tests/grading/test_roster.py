@@ -53,7 +53,11 @@ def test_moodle_with_bom_and_semicolons(tmp_path):
 
 def test_a_plain_list_gets_a_new_column(tmp_path):
     roster = read(tmp_path, "name\tid\nAda\t1\nBob\t2\n")
-    assert rows(roster.filled([result("Bob", 2.5)]), "\t") == [["name", "id", "gradlab"], ["Ada", "1", ""], ["Bob", "2", "2.5"]]
+    assert rows(roster.filled([result("Bob", 2.5)]), "\t") == [
+        ["name", "id", "gradlab"],
+        ["Ada", "1", ""],
+        ["Bob", "2", "2.5"],
+    ]
 
 
 def test_an_id_that_two_students_have_decides_nothing(tmp_path):

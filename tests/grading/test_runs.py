@@ -30,7 +30,10 @@ def make_class(folder, tools, count, slow=0.0):
     folder.mkdir(exist_ok=True)
     for i in range(count):
         answers = [source if (i + int(id[-1])) % 3 else "1 / 0" for id, source in RIGHT.items()]
-        cells = [tools.code(f"import time; time.sleep({slow})\n{source}", id) for id, source in zip(RIGHT, answers, strict=True)]
+        cells = [
+            tools.code(f"import time; time.sleep({slow})\n{source}", id)
+            for id, source in zip(RIGHT, answers, strict=True)
+        ]
         (folder / f"student{i:03d}.ipynb").write_bytes(tools.notebook(*cells))
     return folder
 
@@ -69,7 +72,7 @@ def finished(tmp_path_factory, tools):
 
 
 def test_the_files_of_a_run(finished):
-    folder, out = finished
+    _, out = finished
     assert {"results.json", "grades.csv", "index.html", "run.json", "results", "feedback"} <= set(os.listdir(out))
     assert len(os.listdir(out / "results")) == len(os.listdir(out / "feedback")) == 12
     first = json.loads((out / "results.json").read_text())[0]
@@ -87,7 +90,7 @@ def test_the_number_of_workers_changes_nothing(finished, tools, tmp_path, worker
 
 
 def test_any_executor_will_do(finished, bundle, tools, tmp_path):
-    folder, out = finished
+    folder, _ = finished
     students = read_submissions(folder)[:3]
     alone = [result.without_time() for result in grade_all(bundle, students, tmp_path / "a")]
     with ThreadPoolExecutor(2) as pool:
@@ -98,7 +101,9 @@ def test_any_executor_will_do(finished, bundle, tools, tmp_path):
     assert one.without_time() == alone[0]
 
 
-def test_a_second_run_takes_what_is_there_and_a_changed_file_is_graded_anew(finished, tools, tmp_path, bundle, monkeypatch):
+def test_a_second_run_takes_what_is_there_and_a_changed_file_is_graded_anew(
+    finished, tools, tmp_path, bundle, monkeypatch
+):
     folder = make_class(tmp_path / "class", tools, 3)
     graded = []
     monkeypatch.setattr("gradlab.grading.executors.grade", lambda b, s: graded.append(s.student) or grade(b, s))
@@ -145,14 +150,14 @@ def test_after_kill_9_the_next_run_gives_the_same_results(finished, tools, tmp_p
     before = _grader_processes(str(tmp_path))
     rng = random.Random(int(workers))
     command = [*COMMAND, str(folder), "--out", str(tmp_path / "out"), "--exercises", str(QUICK_COURSE), "--seed", "5"]
-    killed = 0
-    for _ in range(2):
-        process = subprocess.Popen([*command, "--workers", workers], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    for killed in range(2):
+        process = subprocess.Popen(
+            [*command, "--workers", workers], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
         wait_for(3 * (killed + 1), tmp_path / "out", process)
         time.sleep(rng.random() * 0.05)
         process.send_signal(signal.SIGKILL)
         process.wait()
-        killed += 1
     deadline = time.monotonic() + 30
     while _grader_processes(str(tmp_path)) - before and time.monotonic() < deadline:
         time.sleep(0.1)
@@ -169,7 +174,9 @@ def test_kill_9_at_twenty_random_moments(finished, tools, tmp_path, long_slice):
     command = [*COMMAND, str(folder), "--exercises", str(QUICK_COURSE), "--seed", "5", "--workers", "2"]
     for round in range(20 if long_slice == 1.0 else 2):
         place = tmp_path / str(round)
-        process = subprocess.Popen([*command, "--out", str(place)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        process = subprocess.Popen(
+            [*command, "--out", str(place)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
         time.sleep(rng.random() * 12)
         process.send_signal(signal.SIGKILL)
         process.wait()
@@ -179,7 +186,16 @@ def test_kill_9_at_twenty_random_moments(finished, tools, tmp_path, long_slice):
 
 def test_ctrl_c_keeps_what_is_done(tools, tmp_path):
     folder = make_class(tmp_path / "class", tools, 6, slow=0.3)
-    command = [*COMMAND, str(folder), "--out", str(tmp_path / "out"), "--exercises", str(QUICK_COURSE), "--workers", "1"]
+    command = [
+        *COMMAND,
+        str(folder),
+        "--out",
+        str(tmp_path / "out"),
+        "--exercises",
+        str(QUICK_COURSE),
+        "--workers",
+        "1",
+    ]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     wait_for(2, tmp_path / "out", process)
     process.send_signal(signal.SIGINT)
@@ -200,7 +216,9 @@ def test_a_worker_that_is_killed_costs_nothing(tools, finished, tmp_path):
     command = [*COMMAND, str(folder), "--out", str(tmp_path / "out"), "--exercises", str(QUICK_COURSE), "--seed", "5"]
     process = subprocess.Popen([*command, "--workers", "2"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     wait_for(1, tmp_path / "out", process)
-    children = subprocess.run(["ps", "-o", "pid=,args=", "--ppid", str(process.pid)], capture_output=True, text=True).stdout
+    children = subprocess.run(
+        ["ps", "-o", "pid=,args=", "--ppid", str(process.pid)], capture_output=True, text=True
+    ).stdout
     workers = [int(line.split()[0]) for line in children.splitlines() if "spawn_main" in line]
     if workers:
         os.kill(workers[0], signal.SIGKILL)
@@ -215,7 +233,16 @@ def test_dask_with_a_lost_worker_gives_the_same_results(finished, tools, tmp_pat
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
     scheduler_file = tmp_path / "scheduler.json"
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "env": environment}
-    dask = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--port", "0", "--no-dashboard", "--host", "127.0.0.1"]
+    dask = [
+        sys.executable,
+        "-m",
+        "distributed.cli.dask_scheduler",
+        "--port",
+        "0",
+        "--no-dashboard",
+        "--host",
+        "127.0.0.1",
+    ]
     processes = [subprocess.Popen([*dask, "--scheduler-file", str(scheduler_file)], **quiet)]
     try:
         for _ in range(600):
@@ -223,11 +250,31 @@ def test_dask_with_a_lost_worker_gives_the_same_results(finished, tools, tmp_pat
                 break
             time.sleep(0.1)
         address = json.loads(scheduler_file.read_text())["address"]
-        worker = [sys.executable, "-m", "distributed.cli.dask_worker", address, "--nthreads", "1", "--no-dashboard", "--no-nanny"]
+        worker = [
+            sys.executable,
+            "-m",
+            "distributed.cli.dask_worker",
+            address,
+            "--nthreads",
+            "1",
+            "--no-dashboard",
+            "--no-nanny",
+        ]
         workers = [subprocess.Popen([*worker, "--local-directory", str(tmp_path / f"w{i}")], **quiet) for i in range(2)]
         processes += workers
-        command = [*COMMAND, str(folder), "--out", str(tmp_path / "out"), "--exercises", str(QUICK_COURSE), "--seed", "5"]
-        grading = subprocess.Popen([*command, "--dask", address], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        command = [
+            *COMMAND,
+            str(folder),
+            "--out",
+            str(tmp_path / "out"),
+            "--exercises",
+            str(QUICK_COURSE),
+            "--seed",
+            "5",
+        ]
+        grading = subprocess.Popen(
+            [*command, "--dask", address], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
         wait_for(1, tmp_path / "out", grading)
         workers[0].kill()
         _, said = grading.communicate(timeout=240)

@@ -30,7 +30,13 @@ def zipped(path, **members):
 
 
 def test_a_flat_folder_names_students_by_file(tmp_path):
-    put(tmp_path, "ada.ipynb", "bob with spaces and ümläuts.ipynb", "notes.txt", ".ipynb_checkpoints/ada-checkpoint.ipynb")
+    put(
+        tmp_path,
+        "ada.ipynb",
+        "bob with spaces and ümläuts.ipynb",
+        "notes.txt",
+        ".ipynb_checkpoints/ada-checkpoint.ipynb",
+    )
     assert list(students(tmp_path)) == ["ada", "bob with spaces and ümläuts"]
 
 
@@ -100,7 +106,10 @@ def test_a_zip_for_each_student(tmp_path):
 
 
 def test_a_zip_bomb_is_not_unpacked(tmp_path):
-    with zipfile.ZipFile(tmp_path / "eve.zip", "w", zipfile.ZIP_DEFLATED) as archive, archive.open("06.ipynb", "w") as file:
+    with (
+        zipfile.ZipFile(tmp_path / "eve.zip", "w", zipfile.ZIP_DEFLATED) as archive,
+        archive.open("06.ipynb", "w") as file,
+    ):
         for _ in range(101):
             file.write(bytes(1 << 20))
     (student,) = read_submissions(tmp_path)
