@@ -129,9 +129,7 @@ class Operator:
         return self.plans[key]
 
     def __call__(self, args: tuple, options: dict) -> Any:
-        values: Any = args
-        if options or len(args) != len(self.names):
-            values = bind(self.label, self.names, self.defaults, args, options)
+        values: Any = args if len(args) == len(self.names) and not options else bind(self, args, options)
         arrays: list[Any] = [v._array if isinstance(v, TensorBase) else v for v in values]
         if self.listed:
             arrays = [_array(v) for v in values]
@@ -271,14 +269,17 @@ def _two_saved(a: Callable, b: Callable) -> Callable:
 
 def _one_tensor(op: Operator) -> Callable:
     """One tensor first, then plain options: exp, and also reductions, views, softmax."""
-    forward, plans, simple, to_float, count = op.forward, op.plans, op.simple, op.promote == "float", len(op.names) - 1
+    forward, simple, to_float, count = op.forward, op.simple, op.promote == "float", len(op.names) - 1
+    plan: Any = None
 
     def function(self: Any, *options: Any, **named: Any) -> Any:
-        if type(self) is ndarray and not named:
-            return forward(self, *options)
-        plain = len(options) == count and modes.word == ON and isinstance(self, TensorBase)
-        if not plain or named or any([isinstance(x, TensorBase) for x in options]):
-            return op((self, *options), named)
+        nonlocal plan
+        for option in options:
+            if isinstance(option, TensorBase):
+                return op((self, *options), named)
+        if modes.word != ON or named or len(options) != count or not isinstance(self, TensorBase):
+            raw_mode = not (named or isinstance(self, TensorBase))
+            return forward(self, *options) if raw_mode else op((self, *options), named)
         x = self._array
         try:
             out = forward(x, *options)
@@ -292,14 +293,13 @@ def _one_tensor(op: Operator) -> Callable:
         if op.view:
             op.mark_views(forward, self, options, (result,), False)
         result._edge = edge = self._edge if self._view is None and self._edge is not None else self._gradient_edge()
-        if edge is not None and out.dtype.kind != "f":
-            result._edge = None
-        elif edge is not None:
-            plan = plans.get((True,)) or op.plan(True)
+        if edge is not None:
+            plan = plan or op.plan(True)
             node = new(plan.node_class)
             node.edges, node.number, node.extras, node.plan = (edge,), next(numbers), None, plan
             node.shape, node.dtype, result._edge = out.shape, out.dtype, (node, 0)
             if not simple:
+                result._edge = (node, 0) if out.dtype.kind == "f" else None
                 node.kept, node.outputs = [x.shape if of else options[i - 1] for i, of in plan.keeps], None
             if plan.saves == ("result",):
                 result._counter = [0]
@@ -317,10 +317,9 @@ def _two_tensors(op: Operator) -> Callable:
     forward, plans = op.forward, [None, None, None, None]
 
     def function(self: Any, other: Any) -> Any:
-        if type(self) is ndarray and not isinstance(other, TensorBase):
-            return forward(self, other)
         if modes.word != ON or not isinstance(self, TensorBase):
-            return op((self, other), {})
+            raw_mode = not (isinstance(self, TensorBase) or isinstance(other, TensorBase))
+            return forward(self, other) if raw_mode else op((self, other), {})
         x, edge_y = self._array, None
         if isinstance(other, TensorBase):
             y = other._array

@@ -284,13 +284,7 @@ atan2 = _of_tensors(
 )
 sinh = operator("SinhBackward0", np.sinh, self=lambda g, self: g * cosh(self), promote="float")
 cosh = operator("CoshBackward0", np.cosh, self=lambda g, self: g * sinh(self), promote="float")
-tanh = operator("TanhBackward0", np.tanh, self=lambda g, result: tanh_back(g, result), promote="float")
-tanh_back = operator(
-    "TanhBackwardBackward0",
-    lambda self, result: self * (1 - result * result),
-    self=lambda g, result: tanh_back(g, result),
-    result=lambda g, self, result: g * (self * (result * -2)),
-)
+tanh = operator("TanhBackward0", np.tanh, self=lambda g, result: g * (1 - result * result), promote="float")
 sigmoid = operator(
     "SigmoidBackward0",
     lambda self: 1 / (1 + np.exp(-self)),
