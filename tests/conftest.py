@@ -49,7 +49,7 @@ def long_slice(request):
 def pytest_runtest_makereport(item, call):
     report = (yield).get_result()
     needed = [name for name in NEEDED_IN_CI if name in item.keywords]
-    if IN_CI and needed and report.skipped and not hasattr(report, "wasxfail"):
+    if IN_CI and needed and report.skipped:
         reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
         report.outcome = "failed"
         report.longrepr = f"A {needed[0]} test may not be skipped in CI. {reason}"
