@@ -23,15 +23,15 @@ def parameters(function: Callable, inputs: tuple[str, ...]) -> tuple[list[str], 
     return names, dict.fromkeys(names, REQUIRED) | given
 
 
-def bind(label: str, names: list[str], defaults: dict[str, Any], args: tuple, options: dict) -> list:
-    """The value of every parameter, in order; TypeError for one too many or too few."""
-    if len(args) > len(names):
-        raise errors.arguments(label, names, f"takes {len(names)} arguments but {len(args)} were given")
+def bind(op: Any, args: tuple, options: dict) -> list:
+    """The value of every parameter of an operator, in order; TypeError for one too many or too few."""
+    if len(args) > len(op.names):
+        raise errors.arguments(op, f"takes {len(op.names)} arguments but {len(args)} were given")
     values, options = list(args), dict(options)
-    for name in names[len(args) :]:
-        values.append(options.pop(name, defaults[name]))
+    for name in op.names[len(args) :]:
+        values.append(options.pop(name, op.defaults[name]))
         if values[-1] is REQUIRED:
-            raise errors.arguments(label, names, f"missing required argument: '{name}'")
+            raise errors.arguments(op, f"missing required argument: '{name}'")
     if options:
-        raise errors.arguments(label, names, f"got an unexpected keyword argument '{next(iter(options))}'")
+        raise errors.arguments(op, f"got an unexpected keyword argument '{next(iter(options))}'")
     return values

@@ -428,6 +428,16 @@ class Tensor(TensorBase, results=True):
     to_sparse = _refused("sparse tensors", "use a dense one.")
     mps = xpu = _refused("other device than the CPU", "leave the call out.")
 
+    def new(self, *data: Any) -> Any:
+        """Old code's way to a tensor of this dtype: from data, or of a shape (then zeros)."""
+        if len(data) == 1 and isinstance(data[0], list | tuple | np.ndarray) and not isinstance(data[0], Size):
+            return self.new_tensor(data[0])
+        return self.new_zeros(*data or (0,))
+
+    def bernoulli(self, *, generator: Any = None) -> Any:
+        """1 with the probability that the element says, else 0."""
+        return creation.bernoulli(self, generator=generator)
+
     def new_tensor(self, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: builtins.bool = False) -> Any:
         """A new leaf with a copy of the data, in this tensor's dtype."""
         return creation.tensor(data, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)

@@ -91,11 +91,20 @@ def modified(node: Any, array: Any, then: int, now: int) -> RuntimeError:
     )
 
 
-def unpacked(node: Any, found: Any) -> TypeError:
-    return TypeError(
+def check_unpacked(node: Any, found: Any) -> Any:
+    """What an unpack hook returned, which is a tensor."""
+    if hasattr(found, "_array"):
+        return found
+    raise TypeError(
         "Output of saved tensor unpack_hook expected to be a Tensor but got result of type "
         f"{type(found).__name__} ({node.name()})."
     )
+
+
+def check_saved(thing: Any) -> None:
+    """What save_for_backward takes: tensors and None."""
+    if thing is not None and not hasattr(thing, "_array"):
+        raise not_tensor("what save_for_backward keeps (or None)", thing)
 
 
 def never_saved(node: Any, name: str) -> RuntimeError:
@@ -174,9 +183,11 @@ def check_hook_result(hook: Any, before: Any, found: Any) -> None:
             raise RuntimeError(f"hook '{hook!r}' has changed the {what} of value: {a} to {b}")
 
 
-def check_gradients(node: Any, results: list) -> None:
-    """What the backward of a Function may return: one gradient per argument of forward, None for those without."""
-    expected = len(node.are_tensors)
+def checked_gradients(node: Any, found: Any) -> list:
+    """What the backward of a Function returned: one gradient per argument of forward, None for those without."""
+    results, expected = list(found) if isinstance(found, tuple | list) else [found], len(node.are_tensors)
+    while len(results) > expected and results[-1] is None:
+        results.pop()
     if len(results) != expected:
         raise RuntimeError(
             f"function {node.name()} returned an incorrect number of gradients (expected {expected}, got {len(results)}): "
@@ -190,6 +201,7 @@ def check_gradients(node: Any, results: list) -> None:
             )
         if result is not None and not hasattr(result, "_array"):
             raise not_tensor(f"gradient {i} of {node.name()} (or None)", result)
+    return results
 
 
 def check_dirty(node: Any, inputs: list, outputs: list) -> None:
@@ -228,8 +240,8 @@ def function_called(cls: type) -> RuntimeError:
     )
 
 
-def arguments(label: str, names: list, text: str) -> TypeError:
-    return TypeError(f"{label}({', '.join(names)}) {text}")
+def arguments(op: Any, text: str) -> TypeError:
+    return TypeError(f"{op.label}({', '.join(op.names)}) {text}")
 
 
 def shapes(op: Any, arrays: list, error: Exception) -> RuntimeError:

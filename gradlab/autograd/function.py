@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import compress
 from typing import Any
 
@@ -15,6 +14,8 @@ from gradlab.engine.node import numbers
 from gradlab.engine.saved import FREED, SavedTensor, SavingNode, save_input, save_result
 from gradlab.engine.tensor import TensorBase, make, new
 from gradlab.operators._views import alias, check_writable, count_write, mark_outputs, rebase
+
+__all__ = ["Function", "InplaceFunction", "once_differentiable"]
 
 
 class FunctionNode(SavingNode):
@@ -66,11 +67,7 @@ class FunctionNode(SavingNode):
         for i in self.tensor_outputs if self.materialize_grads else ():
             grads[i] = make(np.zeros(*self.all_outputs()[i])) if grads[i] is None else grads[i]
         found = errors.backward_of(self._forward_cls, Function)(self, *grads)
-        results = list(found) if isinstance(found, tuple | list) else [found]
-        while len(results) > len(self.are_tensors) and results[-1] is None:
-            results.pop()
-        errors.check_gradients(self, results)
-        return list(compress(results, self.are_tensors))
+        return list(compress(errors.checked_gradients(self, found), self.are_tensors))
 
 
 class Function:
@@ -152,6 +149,9 @@ class Function:
         return result
 
 
+InplaceFunction = Function  # torch's name for one that writes its inputs
+
+
 def _place_outputs(ctx: Any, inputs: list, outputs: list) -> list:
     """Give forward's outputs their place in the graph, and fill the saved slots."""
     errors.check_dirty(ctx, inputs, outputs)
@@ -186,8 +186,7 @@ def _place(ctx: Any, inputs: list, output: TensorBase, number: int) -> TensorBas
 
 
 def _save(ctx: Any, inputs: list, x: Any, index: int, pairs: list) -> tuple:
-    if x is not None and not isinstance(x, TensorBase):
-        raise errors.not_tensor("what save_for_backward keeps (or None)", x)
+    errors.check_saved(x)
     for number, (output, result) in enumerate(pairs):
         ours = x is output is not None and result._edge == (ctx, number)
         if ours and (x is result or not _among(x, inputs)):

@@ -93,21 +93,17 @@ def _tensor(array: Any, counter: Any, edge: Any) -> Any:
 
 
 def _unpack(node: Any, packed: Any, how: Packed) -> Any:
-    tensor = how.unpack(packed)
-    if not isinstance(tensor, TensorBase):
-        raise errors.unpacked(node, tensor)
-    return tensor
+    return errors.check_unpacked(node, how.unpack(packed))
 
 
 class SavingNode(Node):
-    """A node that saves tensors: ``saved`` holds their slots, FREED after a backward, and ``saves`` their names."""
+    """A node that saves tensors: ``saved`` holds their slots, FREED after a backward, and ``saves`` their names.
+
+    ``output_number(name)`` is the number of the node's own output that a slot holds.
+    """
 
     __slots__ = ("saved",)
     saves: tuple[str, ...]
-
-    def output_number(self, name: str) -> int:
-        """The number of the node's own output that this slot holds."""
-        raise NotImplementedError(self.name())
 
     def free(self) -> None:
         if self.saved:

@@ -120,6 +120,34 @@ std_dims = operator(
 )
 
 
+def _spread_and_mean(node_name, spread, spread_grad):
+    """The operator of the spread and the mean together: one node with two outputs."""
+
+    def gradient(grads, self, dim, correction, keepdim, result0):
+        parts = []
+        if grads[0] is not None:
+            parts.append(spread_grad(grads[0], result0, self, dim, correction, keepdim))
+        if grads[1] is not None:
+            n = count(self.shape, axes(dim, len(self.shape)))
+            parts.append(_spread(grads[1] * (1 / n if n else math.inf), self.shape, dim, keepdim))
+        return builtins.sum(parts[1:], parts[0])
+
+    return operator(
+        node_name,
+        lambda self, dim, correction, keepdim: (spread(self, dim, correction, keepdim), _mean(self, axes(dim, self.ndim), keepdim)),
+        outputs=("result0", "result1"),
+        self=gradient,
+    )
+
+
+var_mean_dims = _spread_and_mean("VarMeanBackward0", _var, lambda g, result, *rest: _var_grad(g, *rest))
+std_mean_dims = _spread_and_mean(
+    "StdMeanBackward0",
+    lambda *given: np.sqrt(_var(*given)),
+    lambda g, result, *rest: _var_grad(where(result == 0, 0, g / (result * 2)), *rest),
+)
+
+
 def _spread_options(self, name, dim, unbiased, correction):
     """torch takes var(unbiased), var(dim, unbiased) and var(dim, correction=1)."""
     _needs_float(self, name)
@@ -147,6 +175,23 @@ def std(self, dim=None, unbiased=None, keepdim=False, *, correction=None):
     """The standard deviation, by default over n - 1 (`correction=1`)."""
     dim, correction = _spread_options(self, "std", dim, unbiased, correction)
     return std_dims(self, dim, correction, keepdim)
+
+
+def var_mean(self, dim=None, unbiased=None, keepdim=False, *, correction=None):
+    """The variance and the mean, as a tuple.
+
+    >>> import gradlab
+    >>> gradlab.var_mean(gradlab.tensor([1.0, 2.0, 3.0]))
+    (tensor(1.), tensor(2.))
+    """
+    dim, correction = _spread_options(self, "var_mean", dim, unbiased, correction)
+    return tuple(var_mean_dims(self, dim, correction, keepdim))
+
+
+def std_mean(self, dim=None, unbiased=None, keepdim=False, *, correction=None):
+    """The standard deviation and the mean, as a tuple."""
+    dim, correction = _spread_options(self, "std_mean", dim, unbiased, correction)
+    return tuple(std_mean_dims(self, dim, correction, keepdim))
 
 
 # -- products and running sums -----------------------------------------------------------------------------------------

@@ -60,3 +60,29 @@ def test_inference_tensors_are_told_from_others(torch):
     yield torch.is_inference(y), torch.is_inference(y + 1), torch.is_inference(y[:]), torch.is_inference(y.clone())
     y2 = torch.ones(1)
     yield torch.is_inference(y2)
+
+
+@beside_torch
+def test_new_takes_the_dtype_along(torch):
+    x = torch.ones(2, 3, dtype=torch.float64)
+    yield x.new([1, 2]), x.new(2, 2).shape, x.new(x.size()).dtype is x.dtype, x.new().shape
+
+
+@beside_torch
+def test_an_inplace_function_is_a_function(torch):
+    base = __import__(f"{torch.__name__}.autograd.function", fromlist=["InplaceFunction"]).InplaceFunction
+
+    class Add(base):
+        @staticmethod
+        def forward(ctx, a, b):
+            ctx.mark_dirty(a)
+            return a.add_(b)
+
+        @staticmethod
+        def backward(ctx, g):
+            return g, g
+
+    a, b = torch.ones(2), torch.ones(2, requires_grad=True)
+    out = Add.apply(a, b)
+    out.sum().backward()
+    yield out is a, b.grad
