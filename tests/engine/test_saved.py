@@ -87,3 +87,15 @@ def test_a_node_can_be_called_by_hand(torch):
     y = x * x
     y.sum().backward()
     yield attempt(lambda: y.grad_fn(ones))
+
+
+@beside_torch
+def test_save_on_cpu_keeps_what_is_there_already(torch):
+    x = torch.full((2,), 3.0, requires_grad=True)
+    with torch.autograd.graph.save_on_cpu():
+        y = x * x
+    yield y.grad_fn._saved_self is x
+    with torch.no_grad():
+        x.mul_(5)
+    y.sum().backward()  # hooks saved it: no version is checked
+    yield x.grad
