@@ -148,7 +148,7 @@ class _Grading:
         if repeated:
             self.notes.append(f"{notebook.name} was not graded: a newer file answers the same exercises.")
             return ""
-        run = _Run(self, {int(i): source for i, source in plan["cells"].items()}, exercises)
+        run = _Run(self, {int(i): source for i, source in plan["cells"].items()}, exercises, set(plan["wild"]))
         self.found |= run.outcomes()
         return ""
 
@@ -161,8 +161,10 @@ class _Grading:
 class _Run:
     """The running of one notebook's answers."""
 
-    def __init__(self, grading: _Grading, cells: dict[int, str], plans: dict[str, dict[str, Any]]) -> None:
-        self.grading, self.cells, self.plans = grading, cells, plans
+    def __init__(
+        self, grading: _Grading, cells: dict[int, str], plans: dict[str, dict[str, Any]], wild: set[int]
+    ) -> None:
+        self.grading, self.cells, self.plans, self.wild = grading, cells, plans, wild
         self.bundle, self.judge = grading.bundle, grading.judge
         self.dead: set[int] = set()
 
@@ -183,7 +185,7 @@ class _Run:
         shared = _Room(self, sandbox)
         for id in ids:
             plan = self.plans[id]
-            was_alone = shared.is_fresh_for(plan["needs"])
+            was_alone = shared.is_unspoilt_for(plan)
             outcome = shared.run(id, plan["needs"], skip=frozenset(self.dead - {plan["answer"]}))
             if outcome.status not in ("passed", "not-yet") and not was_alone:
                 outcome = min(outcome, self._alone(id, sandbox, plan["needs"]), key=_rank)
@@ -218,9 +220,10 @@ class _Room:
         self.preludes: set[str] = set()
         self.probed = False
 
-    def is_fresh_for(self, cells: Sequence[int]) -> bool:
-        """True when nothing has run here that these cells do not need."""
-        return not self.probed and self.ran <= set(cells)
+    def is_unspoilt_for(self, plan: dict[str, Any]) -> bool:
+        """True when nothing has run here that could have changed what the plan's cells use."""
+        foreign = self.ran - set(plan["needs"])
+        return not foreign & (self.of.wild | set(plan["touching"])) and not (self.probed and self.ran & self.of.wild)
 
     def run(self, id: str, cells: Sequence[int], skip: frozenset[int]) -> Outcome:
         """Run the cells that have not run here yet, the last of which is the answer, and probe it."""

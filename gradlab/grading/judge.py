@@ -228,7 +228,8 @@ class _Bench:
                 answers[id] = place
         plans = {id: self._plan_one(cells, id, answers) for id in answers}
         used = sorted({i for plan in plans.values() for i in [*plan["needs"], *plan["before"]]})
-        return {"cells": {str(i): cells[i].code.python for i in used}, "exercises": plans}
+        wild = [i for i in used if not cells[i].code.tame]
+        return {"cells": {str(i): cells[i].code.python for i in used}, "wild": wild, "exercises": plans}
 
     def _plan_one(self, cells: list[notebooks.Cell], id: str, answers: dict[str, int]) -> dict[str, Any]:
         exercise, place = self.exercises[id], answers[id]
@@ -245,7 +246,9 @@ class _Bench:
             return plan | _outcome("forbidden", words)
         before = [i for i in range(place) if not cells[i].code.syntax_error and cells[i].code.python.strip()]
         runnable = [i for i in needs if not cells[i].code.syntax_error]
-        return plan | {"needs": runnable, "before": before}
+        used = {name for i in runnable for name in cells[i].code.used}
+        touching = [i for i, cell in enumerate(cells) if used & (cell.code.defined | cell.code.changed)]
+        return plan | {"needs": runnable, "before": before, "touching": touching}
 
     def _judge(self, exercise: Any, seed: int, kind: str, body: bytes) -> dict[str, Any]:
         if kind == "unreadable":

@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
+from gradlab.grading.tame import is_tame
+
 MAX_NOTEBOOK = 100 << 20
 MAX_CELLS = 5_000
 MAX_SOURCE = 200_000
@@ -99,6 +101,7 @@ class Code:
     used: frozenset[str] = frozenset()
     changed: frozenset[str] = frozenset()
     imports: tuple[tuple[str, str], ...] = ()
+    tame: bool = False
 
     @staticmethod
     def of(source: str) -> Code:
@@ -119,7 +122,7 @@ class Code:
             return Code(source, f"{error.msg}, line {error.lineno}")
         except (RecursionError, MemoryError, ValueError):
             return Code(source, "it is nested too deeply")
-        return Code(python, "", *_names(tree, table), tuple(_imports(tree)))
+        return Code(python, "", *_names(tree, table), tuple(_imports(tree)), is_tame(python))
 
 
 _code_once = lru_cache(4096)(Code.of)

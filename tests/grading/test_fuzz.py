@@ -1,5 +1,6 @@
 """Two thousand broken and odd notebooks: a result for each, no crash, no hang, and the grader whole afterwards."""
 
+import copy
 import json
 import random
 import time
@@ -46,7 +47,7 @@ def odd_places(rng, whole):
                 break
             key = rng.choice(list(keys))
             if rng.random() < 0.4 or not isinstance(target[key], (dict, list)):
-                target[key] = rng.choice(ODD_VALUES)
+                target[key] = copy.deepcopy(rng.choice(ODD_VALUES))
                 break
             target = target[key]
     return json.dumps(book).encode()
