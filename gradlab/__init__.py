@@ -85,6 +85,7 @@ __all__ = [
     "device",
     "double",
     "dtype",
+    "e",
     "enable_grad",
     "finfo",
     "float",
@@ -94,6 +95,7 @@ __all__ = [
     "get_default_dtype",
     "half",
     "iinfo",
+    "inf",
     "inference_mode",
     "int",
     "int16",
@@ -104,7 +106,9 @@ __all__ = [
     "is_inference",
     "is_inference_mode_enabled",
     "long",
+    "nan",
     "no_grad",
+    "pi",
     "set_default_dtype",
     "set_grad_enabled",
     "set_printoptions",
@@ -130,4 +134,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})

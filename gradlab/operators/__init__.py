@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gradlab.operators import creation, indexing, inplace, linalg, neural, pointwise, reduction, shape
+from gradlab.operators._docs import DOCS
 from gradlab.operators.creation import get_rng_state, set_rng_state
 from gradlab.operators.shape import stack
 
@@ -67,3 +68,6 @@ CREATION: dict[str, Callable] = _by_name(
 for _name, _function in PUBLIC.items():  # an operator with no node has no name of its own
     if getattr(_function, "operator", None) is not None and _function.operator.node_name is None:
         _function.operator.label = _name
+
+for _name, _text in DOCS.items():
+    PUBLIC[_name].__doc__ = _text

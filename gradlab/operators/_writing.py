@@ -18,6 +18,11 @@ from gradlab.engine.node import numbers
 from gradlab.engine.tensor import INFERENCE, TensorBase, make
 from gradlab.operators._views import Cut, View, check_writable, copy, count_write, rebase
 
+IN_PLACE = """`{0}` written into the tensor's own memory; returns the tensor. Takes the arguments of `{0}`.
+
+RuntimeError for a leaf that requires grad, a result of another shape, or one whose dtype does not fit.
+"""
+
 
 def inplace(function: Any) -> Callable:
     """The in-place form of ``function(self, ...)``: its result is written into self's memory, and self is returned.
@@ -42,6 +47,7 @@ def inplace(function: Any) -> Callable:
         return self
 
     in_place.__name__ = in_place.__qualname__ = name
+    in_place.__doc__ = IN_PLACE.format(name[:-1])
     return in_place
 
 

@@ -92,8 +92,12 @@ def test_the_engine_is_small():
 
 
 def test_the_operators_do_not_sprawl():
-    """They should come down to about 1,500 lines; until then they may not grow past what they are."""
-    sizes = {path.name: code_lines(path) for path in (ROOT / "gradlab" / "operators").glob("*.py")}
+    """They should come down to about 1,500 lines; until then they may not grow past what they are.
+
+    _docs.py is left out: a table of docstrings.
+    """
+    files = [path for path in (ROOT / "gradlab" / "operators").glob("*.py") if path.name != "_docs.py"]
+    sizes = {path.name: code_lines(path) for path in files}
     assert sum(sizes.values()) < 3500, sizes
 
 
