@@ -184,6 +184,10 @@ def judge_answer(
     return unready or verdict, picture
 
 
+def _lacks(error: ModuleNotFoundError) -> Verdict:
+    return Verdict("error", None, f"This needs {error.name}, which is not installed: `pip install {error.name}`.")
+
+
 def _too_long(exercise: type[Exercise]) -> Verdict:
     after = f"{exercise.seconds:g} seconds"
     return Verdict(
@@ -198,9 +202,7 @@ def _probe_and_judge(exercise: type[Exercise], answer: dict[str, Any], inputs: d
     except TimeUpError:
         return _too_long(exercise), ""
     except ModuleNotFoundError as error:
-        return Verdict(
-            "error", None, f"This check needs {error.name}, which is not installed: `pip install {error.name}`."
-        ), ""
+        return _lacks(error), ""
     except (Exception, SystemExit) as error:
         return Verdict("error", None, f"Your answer raised {describe_error(error)}"), ""
     if not is_plain(seen):
@@ -209,6 +211,8 @@ def _probe_and_judge(exercise: type[Exercise], answer: dict[str, Any], inputs: d
         ), ""
     try:
         verdict = exercise.judge(inputs, seen)
+    except ModuleNotFoundError as error:
+        return _lacks(error), ""
     except Exception as error:
         return Verdict(
             "failed", None, f"Your answer has a form that this check cannot compare ({type(error).__name__}: {error})."
@@ -222,7 +226,10 @@ def _probe_and_judge(exercise: type[Exercise], answer: dict[str, Any], inputs: d
 def run_source(exercise: type[Exercise], source: str) -> tuple[dict[str, Any], Verdict | None]:
     """Run answer text in a fresh namespace: the namespace, and a verdict where it could not be run."""
     namespace: dict[str, Any] = {"__name__": "__answer__"}
-    exec(exercise.prelude, namespace)
+    try:
+        exec(exercise.prelude, namespace)
+    except ModuleNotFoundError as error:
+        return namespace, _lacks(error)
     linecache.cache[ANSWER_FILE] = (len(source), None, source.splitlines(keepends=True), ANSWER_FILE)
     try:
         with time_limit(exercise.seconds):
