@@ -118,6 +118,13 @@ def _called(call: ast.Call) -> str:
 
 
 def _off(event: Event, where: Place | None) -> Cut:
+    if event.details.get("custom"):
+        words = (
+            f"`{event.call}` at {shown(where)} is in the forward of a custom Function whose result takes no gradient"
+        )
+        words += " (mark_non_differentiable, or not among what forward returns)."
+        remedy = "# return the result from forward without marking it, and give its gradient in backward"
+        return Cut("non-differentiable-op", words, remedy, where)
     if event.details["off"] == "inference":
         words = f"`{event.call}` at {shown(where)} ran in inference mode, where nothing is recorded."
         return Cut("inference-mode", words, "# compute this outside inference_mode", where)

@@ -9,9 +9,11 @@ from __future__ import annotations
 import ast
 import functools
 import linecache
+from typing import Any
 
 from gradlab.diagnosis.places import Place
 
+_OF_TENSORS = frozenset(("data", "grad", "shape", "dtype", "device", "T", "mT"))
 _FILLING = frozenset(("append", "extend", "add", "insert", "update", "put", "appendleft", "setdefault"))
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.Module)
 
@@ -19,15 +21,15 @@ _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.Module)
 def leads(source: tuple[Place, ...], target: tuple[Place, ...]) -> bool:
     """Whether a value read at `source` flows by name into what was made at `target` (stacks, innermost first).
 
-    Looked for in the innermost function that both stacks share.
+    Looked for in the innermost file that both stacks share, between their innermost lines in it.
     """
+    goals: dict[str, int] = {}
+    for file, line in target:
+        goals.setdefault(file, line)
     for file, line in source:
-        for other, goal in target:
-            if file == other:
-                tree = parsed(file)
-                scope = scope_of(tree, line) if tree else None
-                if scope is not None and scope is scope_of(tree, goal):  # type: ignore[arg-type]
-                    return line == goal or _leads_within(scope, line, goal)
+        tree = parsed(file) if file in goals else None
+        if tree is not None:
+            return goals[file] in _reached(tree, line)
     return False
 
 
@@ -60,7 +62,14 @@ def rebinds(place: Place) -> str | None:
 def assigned(place: Place) -> set[str]:
     """The names that the statement at a place assigns to."""
     statement = statement_at(place)
-    return _written(statement) if statement is not None else set()
+    if statement is None:
+        return set()
+    return {
+        n.id
+        for part in _heads(statement)
+        for n in ast.walk(part)
+        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+    }
 
 
 def names_in(node: ast.AST) -> set[str]:
@@ -99,59 +108,138 @@ def scope_of(tree: ast.AST, line: int) -> ast.AST:
     return best
 
 
-def _own_statements(scope: ast.AST) -> list[ast.stmt]:
-    found: list[ast.stmt] = []
-    stack = list(getattr(scope, "body", []))
+# -- names that hold a value, over a whole file -----------------------------------------------------------------------
+#
+# A key is (function or module, variable), (None, ".attribute") or (None, "returned by name"). Flow is followed without
+# regard to order or to which object an attribute belongs to: enough to connect a value that left the tensors with a tensor
+# that was made from a number, and asked only where watch has seen both.
+
+Key = tuple[ast.AST | None, str]
+
+
+@functools.lru_cache(maxsize=4096)
+def _reached(tree: ast.Module, line: int) -> frozenset[int]:
+    """The lines of the statements that read what the statement at `line` has computed, its own lines included."""
+    statements = _statements(tree)
+    functions: dict[str, Any] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            functions[node.name] = node
+        elif isinstance(node, ast.ClassDef):
+            functions[node.name] = next((f for f in node.body if _is_init(f)), None)
+    start = [pair for pair in statements if _covers(pair[1], line)]
+    tainted: set[Key] = set().union(*(_written(*pair) for pair in start))
+    readers = list(start)
+    size = -1
+    while len(tainted) != size:
+        size = len(tainted)
+        for scope, statement in statements:
+            if not _read(scope, statement, tree) & tainted:
+                continue
+            readers.append((scope, statement))
+            tainted |= _written(scope, statement) | _handed_over(scope, statement, tree, functions, tainted)
+    return frozenset(n for _, statement in readers for n in _lines(statement))
+
+
+def _is_init(node: ast.stmt) -> bool:
+    return isinstance(node, ast.FunctionDef) and node.name == "__init__"
+
+
+def _statements(tree: ast.Module) -> list[tuple[ast.AST, ast.stmt]]:
+    """Every statement with the function (or module) that it runs in."""
+    found: list[tuple[ast.AST, ast.stmt]] = []
+    stack: list[tuple[ast.AST, ast.AST]] = [(tree, child) for child in tree.body]
     while stack:
-        node = stack.pop()
+        scope, node = stack.pop()
+        inner = node if isinstance(node, _SCOPES[:2]) else scope
         if isinstance(node, ast.stmt):
-            found.append(node)
+            found.append((scope, node))
         for child in ast.iter_child_nodes(node):
-            if isinstance(child, (ast.stmt, ast.ExceptHandler, ast.match_case)) and not isinstance(node, _SCOPES):
-                stack.append(child)
+            if isinstance(child, (ast.stmt, ast.ExceptHandler, ast.match_case)):
+                stack.append((inner, child))
     return found
 
 
 def _heads(statement: ast.stmt) -> list[ast.AST]:
     """The parts of a statement that are its own, without the statements inside it."""
+    if isinstance(statement, (*_SCOPES[:2], ast.ClassDef)):
+        return list(statement.decorator_list)  # type: ignore[attr-defined]
     return [child for child in ast.iter_child_nodes(statement) if not isinstance(child, (ast.stmt, ast.ExceptHandler))]
 
 
-def _covers(statement: ast.stmt, line: int) -> bool:
+def _lines(statement: ast.stmt) -> set[int]:
     parts = [part for part in _heads(statement) if hasattr(part, "lineno")]
-    return any(part.lineno <= line <= (part.end_lineno or part.lineno) for part in parts)  # type: ignore[attr-defined]
+    return {n for part in parts for n in range(part.lineno, (part.end_lineno or part.lineno) + 1)}  # type: ignore[attr-defined]
 
 
-def _written(statement: ast.stmt) -> set[str]:
-    names: set[str] = set()
+def _covers(statement: ast.stmt, line: int) -> bool:
+    return line in _lines(statement)
+
+
+def _keys(scope: ast.AST, node: ast.AST) -> set[Key]:
+    """Variables, attributes and called functions in a piece of code."""
+    found: set[Key] = set()
+    for each in ast.walk(node):
+        if isinstance(each, ast.Name):
+            found.add((scope, each.id))
+        elif isinstance(each, ast.Attribute) and each.attr not in _OF_TENSORS:
+            found.add((None, "." + each.attr))
+        if isinstance(each, ast.Call):
+            found.add((None, "returned by " + _name_of(each)))
+    return found
+
+
+def _name_of(call: ast.Call) -> str:
+    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+
+
+def _read(scope: ast.AST, statement: ast.stmt, tree: ast.Module) -> set[Key]:
+    keys: set[Key] = set().union(*(_keys(scope, part) for part in _heads(statement)))
+    return keys | {(tree, name) for where, name in keys if where is not None}
+
+
+def _written(scope: ast.AST, statement: ast.stmt) -> set[Key]:
+    """What a statement stores into: targets, containers that it fills, what its function returns."""
+    found: set[Key] = set()
+    if isinstance(statement, ast.Return):
+        found.add((None, "returned by " + getattr(scope, "name", "")))
     for part in _heads(statement):
         for node in ast.walk(part):
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-                names.add(node.id)
-            elif isinstance(node, (ast.Attribute, ast.Subscript)) and isinstance(node.ctx, ast.Store):
-                names |= names_in(node.value) if isinstance(node, ast.Subscript) else names_in(node)
-            elif isinstance(node, ast.Call) and getattr(node.func, "attr", None) in _FILLING:
-                names |= names_in(node.func.value)  # type: ignore[attr-defined]
-    return names
+                found.add((scope, node.id))
+            elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and node.attr not in _OF_TENSORS:
+                found.add((None, "." + node.attr))
+            elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
+                found |= _holder(scope, node.value)
+            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _FILLING:
+                found |= _holder(scope, node.func.value)
+    return found
 
 
-def _read(statement: ast.stmt) -> set[str]:
-    return set().union(*(names_in(part) for part in _heads(statement)))
+def _holder(scope: ast.AST, node: ast.AST) -> set[Key]:
+    """The variable or attribute whose inside is written to."""
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    if isinstance(node, ast.Attribute) and node.attr not in _OF_TENSORS:
+        return {(None, "." + node.attr)}
+    return {(scope, node.id)} if isinstance(node, ast.Name) else set()
 
 
-@functools.lru_cache(maxsize=4096)
-def _leads_within(scope: ast.AST, line: int, goal: int) -> bool:
-    statements = _own_statements(scope)
-    start = [s for s in statements if _covers(s, line)]
-    ends = [s for s in statements if _covers(s, goal)]
-    if any(s in ends for s in start):
-        return True
-    tainted = set().union(*(_written(s) for s in start)) if start else set()
-    growing = bool(tainted)
-    while growing:
-        size = len(tainted)
-        for statement in statements:
-            if _read(statement) & tainted:
-                tainted |= _written(statement)
-        growing = len(tainted) > size
-    return any(_read(s) & tainted for s in ends)
+def _handed_over(
+    scope: ast.AST, statement: ast.stmt, tree: ast.Module, functions: dict[str, Any], tainted: set[Key]
+) -> set[Key]:
+    """The parameters of functions of this file that a tainted argument is handed to."""
+    found: set[Key] = set()
+    for part in _heads(statement):
+        for call in (node for node in ast.walk(part) if isinstance(node, ast.Call)):
+            function = functions.get(_name_of(call))
+            if function is None:
+                continue
+            names = [argument.arg for argument in function.args.args]
+            names = names[1:] if names[:1] == ["self"] or isinstance(call.func, ast.Attribute) else names
+            given = [*zip(names, call.args, strict=False), *((k.arg, k.value) for k in call.keywords)]
+            for name, value in given:
+                keys = _keys(scope, value)
+                if name and (keys | {(tree, n) for where, n in keys if where is not None}) & tainted:
+                    found.add((function, name))
+    return found

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from gradlab.diagnosis import remedies
 from gradlab.diagnosis.facts import Facts, LostLeaf
 from gradlab.diagnosis.report import Diagnosis
-from gradlab.graphs.records import FREED, Edge, Snapshot
+from gradlab.graphs.records import FREED, MISMATCH, Edge, NodeRecord, Snapshot
 
 # Operations whose derivative is zero wherever it exists.
 ZERO_NODES = frozenset(
@@ -92,8 +92,8 @@ class Graph:
             found = [*found[:3], f"... {len(found) - 6} more ...", *found[-3:]]
         return found
 
-    def ends(self) -> list[str]:
-        """Names of the leaves that the loss does reach."""
+    def reachable(self) -> list[int]:
+        """The nodes that a backward from the loss would run."""
         edges = self.edges()
         met, stack = set(self.starts()), self.starts()
         while stack:
@@ -101,7 +101,16 @@ class Graph:
                 if edge.target is not None and edge.target not in met:
                     met.add(edge.target)
                     stack.append(edge.target)
-        leaves = [self.snapshot.nodes[node].tensor for node in sorted(met)]
+        return sorted(met)
+
+    def edited(self) -> NodeRecord | None:
+        """A node whose saved tensor was changed in place since: a backward will raise there."""
+        nodes = [self.snapshot.nodes[node] for node in self.reachable()]
+        return next((node for node in nodes if any(slot.state == MISMATCH for slot in node.slots)), None)
+
+    def ends(self) -> list[str]:
+        """Names of the leaves that the loss does reach."""
+        leaves = [self.snapshot.nodes[node].tensor for node in self.reachable()]
         records = [self.snapshot.tensors[leaf] for leaf in leaves if leaf is not None]
         return [r.name or f"a leaf of shape {r.shape}" for r in records]
 
@@ -273,6 +282,15 @@ def _waiting(facts: Facts, graph: Graph | None, path: list[int] | None) -> Diagn
             remedy=f"gradlab.why({facts.variable}, loss)  # with the tensor you call backward() on",
         )
     evidence = _evidence(facts, graph, path)
+    edited = graph.edited()
+    if edited is not None:
+        return Diagnosis(
+            "no-backward-yet",
+            f"No gradient has come through the graph of `{graph.loss_name}`, and none can: what {edited.name} has saved was"
+            " changed in place afterwards, so a backward raises there.",
+            evidence,
+            remedy=remedies.OUT_OF_PLACE,
+        )
     if path and any(slot.state == FREED for node in path for slot in graph.snapshot.nodes[node].slots):
         return Diagnosis(
             "unknown",

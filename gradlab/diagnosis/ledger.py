@@ -10,7 +10,16 @@ from types import FrameType
 from typing import Any
 
 from gradlab.diagnosis.names import name_in
-from gradlab.diagnosis.places import LOOKER, OPTIMIZER, Place, code_at, place_of, stack_of, user_frame
+from gradlab.diagnosis.places import (
+    LOOKER,
+    OPTIMIZER,
+    Place,
+    code_at,
+    in_custom_forward,
+    place_of,
+    stack_of,
+    user_frame,
+)
 from gradlab.diagnosis.probes import Probe
 from gradlab.graphs.records import Event, Log
 
@@ -158,6 +167,8 @@ class Ledger:
         off = self.probe.recording()
         if off:
             details["off"], details["switch"] = off, self.switch
+            if in_custom_forward(user):
+                details["custom"] = True
         if outputs and not self.probe.is_differentiable(outputs[0]):
             details["dtype"] = str(outputs[0].dtype).rpartition(".")[2]
         if any(changed):

@@ -61,6 +61,16 @@ def user_frame(frame: FrameType | None) -> tuple[FrameType | None, str]:
     return None, between
 
 
+def in_custom_forward(frame: FrameType | None, depth: int = 8) -> bool:
+    """Whether a frame runs inside the forward of a custom Function, which the engine runs without recording."""
+    while frame is not None and depth:
+        frame, depth = frame.f_back, depth - 1
+        name = "" if frame is None else frame.f_code.co_filename
+        if name.endswith("function.py") and os.path.basename(os.path.dirname(name)) == "autograd":
+            return frame is not None and frame.f_code.co_name == "apply"
+    return False
+
+
 def place_of(frame: FrameType | None) -> Place | None:
     """File and line of a frame."""
     return None if frame is None else (frame.f_code.co_filename, frame.f_lineno)

@@ -212,6 +212,8 @@ class _Refinement:
             return self._reached(ran[-1])
         every = [e for e in self.story.backwards if e.details["kind"] == "backward"]
         apart = [e for e in every if self.number in e.details["reached"]]
+        if self.found.remedy == remedies.OUT_OF_PLACE:
+            return self._change(where=self._edit())
         if apart:
             return self._change(
                 cause="not-reached",
@@ -232,15 +234,13 @@ class _Refinement:
                 f" and leaves .grad of {self.label} alone.",
                 remedy=f"{self.loss_name}.backward()  # fills .grad",
             )
-        if graphless:
+        if graphless and self.found.cause == "unknown":
             return self._change(
                 cause="no-backward-yet",
                 explanation=f"No backward was run under this watch. .grad of {self.label} stays None"
                 " (not 0) until one arrives.",
                 remedy="loss.backward()",
             )
-        if self.found.cause == "unknown":
-            return self.found
         return self.found
 
     def _reached(self, ran: Event) -> Diagnosis:
@@ -270,24 +270,26 @@ class _Refinement:
                 evidence=[told(ran), f"{record['function']}Backward", self.variable],
             )
         if ran.details.get("failed"):
-            edit = next((finding for finding in self.ledger.findings if finding.kind == "edit"), None)
-            blame = f" {shown(edit.where)}: {edit.text}." if edit else ""
-            return self._change(
-                cause="no-backward-yet",
-                where=edit.where if edit else place(ran),
-                explanation="The backward at"
-                f" {shown(place(ran))} raised an error before a gradient arrived at {self.label}.{blame}",
-                remedy="# make that edit out of place: y = y + 1 instead of y += 1"
-                if edit
-                else (
-                    "# repair the error of that backward (watch(nan=True) names a harmful in-place"
-                    " edit), then run it again"
-                ),
-            )
+            return self._raised(ran)
         frozen = self._last("requires_grad=")
         if frozen is not None and frozen.number < ran.number and not frozen.details["flag"]:
             return self._change(cause="frozen-after-forward", where=place(frozen))
         return self.found
+
+    def _raised(self, ran: Event) -> Diagnosis:
+        words = f"The backward at {shown(place(ran))} raised an error before a gradient arrived at {self.label}."
+        if self.found.remedy != remedies.OUT_OF_PLACE:
+            remedy = "# repair the error of that backward, then run it again"
+            return self._change(cause="no-backward-yet", where=place(ran), explanation=words, remedy=remedy)
+        return self._change(where=self._edit() or place(ran), explanation=f"{words} {self.found.explanation}")
+
+    def _edit(self) -> Place | None:
+        """The line of the in-place edit that a later backward stumbles over."""
+        told_before = [finding.where for finding in self.ledger.findings if finding.kind == "edit"]
+        edits = [
+            place(e) for e in self.story.before(self.targets)[0] if e.details.get("inplace") and e.details["tracked"]
+        ]
+        return (told_before or edits[-1:] or [None])[0]
 
     def _only_way(self, ran: Event, record: dict[str, Any]) -> bool:
         """Whether all ways to the tensor lead over edges on which a Function returned None."""

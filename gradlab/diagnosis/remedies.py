@@ -11,6 +11,7 @@ UPDATE = "with torch.no_grad():\n    {name} -= step  # an update changes the sam
 CONVERT = "{name} = {name}.to(...).detach().requires_grad_()  # convert first, then ask for the gradient"
 WATCH = "with gradlab.watch() as w:\n    ...  # the forward and the backward\nw.why({x}, {loss})"
 STACK = "torch.stack([...])  # builds a tensor from tensors and keeps their history"
+OUT_OF_PLACE = "y = y * 2  # out of place, instead of y *= 2 or y.mul_(2); or edit a clone()"
 CLEAR_FIRST = "optimizer.zero_grad()  # before backward(), not between it and step()"
 
 _FLAT = {

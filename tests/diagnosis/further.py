@@ -342,10 +342,150 @@ loss=(y[:2]*b).sum(); loss.backward()
 x=T.ones(2,2,requires_grad=True); b=T.ones(2,requires_grad=True)
 c, d = x.detach().unbind(0)  #!
 loss=(c*b+d).sum(); loss.backward()
+### non-differentiable-op | marked-non-differentiable | w.why(x, loss)
+class Q(T.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        out = x * 2  #!
+        ctx.mark_non_differentiable(out)
+        return out
+    @staticmethod
+    def backward(ctx, g): return g
+x=T.ones(2,requires_grad=True); b=T.ones(2,requires_grad=True)
+loss=(Q.apply(x)*b).sum(); loss.backward()
+### rebuilt | parameter-of-a-parameter | w.why(enc.weight, loss)
+enc=T.nn.Linear(3,3,bias=False); dec=T.nn.Linear(3,3,bias=False)
+dec.weight=T.nn.Parameter(enc.weight)  #!
+loss=dec(T.ones(1,3)).sum(); loss.backward()
+### no-grad-mode | fake-without-graph | w.why(G.weight, g_loss)
+G=T.nn.Linear(2,2); D=T.nn.Linear(2,1)
+with T.no_grad():
+    fake=G(T.randn(4,2))  #!
+d_loss=D(fake).mean(); d_loss.backward()
+g_loss=-D(fake).mean(); g_loss.backward()
+### cleared | generator-cleared | w.why(G.weight, g_loss)
+G=T.nn.Linear(2,2); D=T.nn.Linear(2,1); go=T.optim.SGD(G.parameters(),lr=.1)
+for i in range(2):
+    fake=G(T.randn(4,2))
+    g_loss=-D(fake).mean(); g_loss.backward()
+    go.zero_grad()  #!
+    go.step()
+### data-attribute | initial-state | w.why(h0, loss)
+h0=T.nn.Parameter(T.zeros(3)); cell=T.nn.Linear(3,3)
+h=h0.data.expand(2,3)  #!
+for t in range(3):
+    h=T.tanh(cell(h))
+loss=h.sum(); loss.backward()
+### detached | round-of-detached | w.why(x, loss)
+x=T.tensor([0.3,1.7],requires_grad=True); b=T.ones(2,requires_grad=True)
+q=T.round(x.detach())  #!
+loss=(q*b).sum(); loss.backward()
+### all-zero | straight-through-without-detach | w.why(x, loss)
+x=T.tensor([0.3,1.7],requires_grad=True)
+q=x+(T.round(x)-x)
+loss=(q*3).sum(); loss.backward()
+### not-reached | target-instead-of-online | w.why(online.weight, loss)
+online=T.nn.Linear(2,2); target=T.nn.Linear(2,2)
+target.load_state_dict(online.state_dict())
+q=target(T.ones(3,2)); y=T.ones(3,2)
+loss=((q-y)**2).mean(); loss.backward()
+### has-grad | clamped-through-data | w.why(x, loss)
+x=T.tensor([0.3,1.7],requires_grad=True)
+h=x*2
+h.data.clamp_(0,1)
+loss=h.sum(); loss.backward()
+### no-backward-yet | edited-after-sigmoid | w.why(x, loss)
+x=T.tensor([0.3,1.7],requires_grad=True)
+s=T.sigmoid(x)
+s.mul_(2)  #!
+loss=s.sum()
+try: loss.backward()
+except RuntimeError: pass
+### detached | recurrent-detached | w.why(w1, loss)
+w1=T.randn(3,3,requires_grad=True); w2=T.randn(3,3,requires_grad=True)
+xs=T.randn(5,3); h=T.zeros(3)
+for x in xs:
+    h=T.tanh(x@w1+h.detach())
+    h=h.detach()  #!
+loss=(h@w2).sum(); loss.backward()
+### rebound | optimizer-before-to | w.why(w_, loss)
+w_=T.zeros(3,requires_grad=True)
+opt=T.optim.SGD([w_],lr=0.1)
+w_=w_.to(T.float64)  #!
+for i in range(2):
+    opt.zero_grad(); loss=((w_-1)**2).sum(); loss.backward(retain_graph=True); opt.step()
+### no-grad-mode | own-context-manager | w.why(m.weight, loss)
+m=T.nn.Linear(2,2); bn=T.nn.Linear(2,1)
+class Frozen:
+    def __enter__(s): T.set_grad_enabled(False); return s
+    def __exit__(s,*a): T.set_grad_enabled(True)
+with Frozen():
+    f=m(T.ones(1,2))  #!
+loss=bn(f).sum(); loss.backward()
+### left-torch | buffer-of-arrays | w.why(m.weight, loss)
+m=T.nn.Linear(2,2); head=T.nn.Linear(2,1)
+class Buf:
+    def __init__(s): s.items=[]
+    def push(s, t): s.items.append(t.detach().numpy())  #!
+    def get(s): return T.from_numpy(np.stack(s.items))
+buf=Buf()
+for i in range(3): buf.push(m(T.ones(2)))
+loss=head(buf.get()).sum(); loss.backward()
+### detached | buffer-of-detached | w.why(m.weight, loss)
+m=T.nn.Linear(2,2); head=T.nn.Linear(2,1)
+class Buf:
+    def __init__(s): s.items=[]
+    def push(s, t): s.items.append(t.detach())  #!
+    def get(s): return T.stack(s.items)
+buf=Buf()
+for i in range(3): buf.push(m(T.ones(2)))
+loss=head(buf.get()).sum(); loss.backward()
+### not-reached | auxiliary-head-unused | w.why(aux.weight, loss)
+m=T.nn.Linear(2,2); aux=T.nn.Linear(2,1)
+h=m(T.ones(1,2)); a=aux(h)
+loss=h.sum()+0*1.0; loss.backward()
+### all-zero | auxiliary-head-times-zero | w.why(aux.weight, loss)
+m=T.nn.Linear(2,2); aux=T.nn.Linear(2,1)
+h=m(T.ones(1,2)); a=aux(h)
+loss=h.sum()+0.0*a.sum(); loss.backward()
+### non-differentiable-op | hard-threshold | w.why(m.weight, loss)
+m=T.nn.Linear(2,2); b=T.ones(2,requires_grad=True)
+p=T.sigmoid(m(T.ones(1,2)))
+hard=(p>0.5).to(T.float32)  #!
+loss=((hard*b)**2).mean(); loss.backward()
+### not-required | one-layer-frozen | w.why(m.weight, loss)
+m=T.nn.Linear(2,2); h=T.nn.Linear(2,1)
+m.weight.requires_grad_(False)  #!
+loss=h(m(T.ones(1,2))).sum(); loss.backward()
+### left-torch | handed-to-a-function | w.why(a, loss)
+a=T.tensor(1.5,requires_grad=True); b=T.tensor(2.0,requires_grad=True)
+def f(v): return v*v
+s=f(a).item()  #!
+def g(k, t): return k*t
+loss=g(s, b); loss.backward()
+### inf | power-half | w.why(x, loss)
+x=T.tensor([0.,4.],requires_grad=True)
+y=x.pow(0.5)  #!
+loss=y.sum(); loss.backward()
+### nan | zero-by-zero | w.why(x, loss)
+x=T.tensor([1.,2.],requires_grad=True)
+z=x-x
+y=z/z  #!
+loss=y.sum(); loss.backward()
+### unknown | another-loss | why(x)
+x=T.tensor([1.,2.],requires_grad=True); b=T.tensor(2.,requires_grad=True)
+(b*b).backward()
+### rebound | parameter-double | why(p, loss)
+p=T.nn.Parameter(T.ones(3)).double()
+loss=p.sum(); loss.backward()
+### not-required | under-no-grad | why(y, loss)
+x=T.tensor([1.,2.],requires_grad=True); b=T.ones(2,requires_grad=True)
+with T.no_grad(): y=x*2
+loss=(y*b).sum(); loss.backward()
 """
 
 TORCH_ONLY = frozenset(("legacy-constructor", "normalised-zero", "policy-gradient"))
-HUNTED = frozenset(("entropy-at-zero", "normalised-zero", "overflow"))
+HUNTED = frozenset(("entropy-at-zero", "normalised-zero", "overflow", "power-half", "zero-by-zero"))
 
 
 def _programs() -> list[Program]:

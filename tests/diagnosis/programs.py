@@ -197,6 +197,11 @@ loss = x * x * b
 ### not-scalar
 x = T.tensor([1.0, 2.0], requires_grad=True)
 loss = x * x
+### edited-in-place
+x = T.tensor([1.0, 2.0], requires_grad=True)
+y = T.exp(x)
+y += 1
+loss = y.sum()
 """, ask="why(x, loss)"),
     *_split("not-differentiable-dtype", """
 ### integers
@@ -659,6 +664,16 @@ loss = (x * x).sum()
 x = T.tensor([1.0, 2.0], requires_grad=True)
 loss = (x * x).sum()
 g = T.autograd.grad(loss, x)  #!
+### edited-in-place
+x = T.tensor([1.0, 2.0], requires_grad=True)
+y = T.exp(x)
+z = y * 3
+y += 1  #!
+loss = (y + z).sum()
+try:
+    loss.backward()
+except RuntimeError:
+    pass
 """),
     *_split("has-grad", """
 ### trained
