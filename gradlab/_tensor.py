@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from gradlab import _backward, dtypes, errors, printing
+from gradlab import _backward, devices, dtypes, errors, printing
 from gradlab.engine import TensorBase, make, modes
 from gradlab.engine.modes import EXTRAS
 from gradlab.engine.tensor import INFERENCE, notify
@@ -246,6 +246,11 @@ class Tensor(TensorBase, results=True):
 
     is_cuda = is_sparse = is_quantized = is_meta = False
     layout = "strided"
+
+    @property
+    def device(self) -> Any:
+        """Where the memory is: device(type='cpu')."""
+        return devices.cpu
 
     is_contiguous = shapes.is_contiguous
 

@@ -352,3 +352,13 @@ def node_induced(node: Any) -> str:
         f"Previous calculation was induced by {node.name()}. Traceback of forward call that induced the previous "
         f"calculation:\n{made}"
     )
+
+
+def renamed(old: str, new: str) -> property:
+    """A property under its old name: what the new one gives, with a DeprecationWarning."""
+
+    def get(self: Any) -> Any:
+        warnings.warn(f"'{old}' is deprecated; use '{new}'", DeprecationWarning, stacklevel=2)
+        return getattr(self, new)
+
+    return property(get)

@@ -46,6 +46,8 @@ class FunctionNode(SavingNode):
         """What save_for_backward kept."""
         return tuple(self.read(name) for name in self.saves)
 
+    saved_variables = errors.renamed("saved_variables", "saved_tensors")
+
     @property
     def _raw_saved_tensors(self) -> tuple:
         return tuple(SavedTensor(self, name) for name in self.saves if self.slot(name))
@@ -114,7 +116,7 @@ class Function:
         """Save for backward, where forward takes no ctx."""
         raise NotImplementedError("setup_context is not implemented.")
 
-    _backward_cls: type[FunctionNode]
+    _backward_cls = FunctionNode
 
     @staticmethod
     def backward(ctx: FunctionNode, *grad_outputs: Any) -> Any:

@@ -63,6 +63,32 @@ def test_inference_tensors_are_told_from_others(torch):
 
 
 @beside_torch
+def test_saved_variables_are_saved_tensors(torch):
+    seen = []
+
+    class Double(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            seen.append(warned(lambda: ctx.saved_variables))
+            seen.append(ctx.saved_variables)
+            return g * 2
+
+    Double.apply(torch.ones(1, requires_grad=True)).backward()
+    yield seen
+
+
+@beside_torch
+def test_what_says_where_a_tensor_is(torch):
+    x = torch.ones(1)
+    yield str(x.device), x.device.type, x.device == torch.device("cpu"), x.is_cuda, (x * 2).to(x.device).is_leaf
+
+
+@beside_torch
 def test_new_takes_the_dtype_along(torch):
     x = torch.ones(2, 3, dtype=torch.float64)
     yield x.new([1, 2]), x.new(2, 2).shape, x.new(x.size()).dtype is x.dtype, x.new().shape
@@ -86,3 +112,4 @@ def test_an_inplace_function_is_a_function(torch):
     out = Add.apply(a, b)
     out.sum().backward()
     yield out is a, b.grad
+    yield attempt(lambda: base.apply(a))
