@@ -203,8 +203,7 @@ def _numerical(func: Callable, arguments: tuple, inputs: list, eps: float) -> li
             below = values()
             flat[k] = before
             rows.append([((a - b) / (2 * eps)).ravel() for a, b in zip(above, below, strict=True)])
-        count = len(rows[0]) if rows else len(values())
-        found.append([np.array([row[o] for row in rows]) for o in range(count)])
+        found.append([np.array([row[o] for row in rows]).reshape(flat.size, a.size) for o, a in enumerate(first)])
     return found
 
 
@@ -217,7 +216,7 @@ def _analytical(output: Any, inputs: list) -> list[np.ndarray]:
     """For each input, the Jacobian (input elements x output elements) by one backward per output element."""
     columns: list[list[np.ndarray]] = [[] for _ in inputs]
     for k in range(output._array.size):
-        seed = np.zeros_like(output._array)
+        seed = np.zeros(output._array.shape, output._array.dtype)
         seed.reshape(-1)[k] = 1
         found = grad(output, inputs, make(seed), retain_graph=True, allow_unused=True)
         for column, g, t in zip(columns, found, inputs, strict=True):

@@ -119,7 +119,13 @@ class Sequential(_Numbered):
 
 
 class ModuleList(_Numbered):
-    """A list of modules whose parameters are found."""
+    """A list of modules whose parameters are found.
+
+    >>> import gradlab
+    >>> layers = gradlab.nn.ModuleList([gradlab.nn.Linear(2, 3), gradlab.nn.ReLU()])
+    >>> len(layers), [name for name, p in layers.named_parameters()]
+    (2, ['0.weight', '0.bias'])
+    """
 
     def __init__(self, modules: Iterable[Any] | None = None) -> None:
         super().__init__()
@@ -177,7 +183,13 @@ class _Named(Module):
 
 
 class ModuleDict(_Named):
-    """A dictionary of modules whose parameters are found."""
+    """A dictionary of modules whose parameters are found.
+
+    >>> import gradlab
+    >>> layers = gradlab.nn.ModuleDict({"fc": gradlab.nn.Linear(2, 3)})
+    >>> [name for name, p in layers.named_parameters()]
+    ['fc.weight', 'fc.bias']
+    """
 
     def __init__(self, modules: Any = None) -> None:
         super().__init__()
@@ -214,7 +226,13 @@ class ParameterList(_Numbered):
 
 
 class ParameterDict(_Named):
-    """A dictionary of parameters; a tensor that is put in becomes a Parameter."""
+    """A dictionary of parameters; a tensor that is put in becomes a Parameter.
+
+    >>> import gradlab
+    >>> table = gradlab.nn.ParameterDict({"w": gradlab.ones(2)})
+    >>> [name for name, p in table.named_parameters()]
+    ['w']
+    """
 
     def __init__(self, parameters: Any = None) -> None:
         super().__init__()

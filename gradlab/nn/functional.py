@@ -37,61 +37,116 @@ def _maybe_inplace(function: Any, inplace: bool, input: Any, *options: Any) -> A
 
 
 def leaky_relu(input: Any, negative_slope: float = 0.01, inplace: bool = False) -> Any:
-    """x, or `negative_slope * x` where it is negative."""
+    """x, or `negative_slope * x` where it is negative.
+
+    >>> import gradlab
+    >>> gradlab.nn.functional.leaky_relu(gradlab.tensor([-1.0, 2.0]), 0.1)
+    tensor([-0.1000,  2.0000])
+    """
     return _maybe_inplace(neural.leaky_relu, inplace, input, negative_slope)
 
 
 def elu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
-    """x, or `alpha * (exp(x) - 1)` where it is negative."""
+    """x, or `alpha * (exp(x) - 1)` where it is negative.
+
+    >>> import gradlab
+    >>> gradlab.nn.functional.elu(gradlab.tensor([-1.0, 2.0]))
+    tensor([-0.6321,  2.0000])
+    """
     return _maybe_inplace(neural.elu, inplace, input, alpha)
 
 
 def gelu(input: Any, approximate: str = "none") -> Any:
-    """x times the normal distribution function of x, or its tanh approximation."""
+    """x times the normal distribution function of x, or its tanh approximation.
+
+    >>> import gradlab
+    >>> gradlab.nn.functional.gelu(gradlab.tensor([-1.0, 2.0]))
+    tensor([-0.1587,  1.9545])
+    """
     if approximate not in ("none", "tanh"):
         raise RuntimeError(f"approximate argument must be either none or tanh, got {approximate!r}")
     return neural.gelu(input, approximate)
 
 
 def silu(input: Any, inplace: bool = False) -> Any:
-    """`x * sigmoid(x)`."""
+    """`x * sigmoid(x)`.
+
+    >>> import gradlab
+    >>> gradlab.nn.functional.silu(gradlab.tensor([-1.0, 2.0]))
+    tensor([-0.2689,  1.7616])
+    """
     return _maybe_inplace(neural.silu, inplace, input)
 
 
 def softplus(input: Any, beta: float = 1.0, threshold: float = 20.0) -> Any:
-    """`log(1 + exp(beta * x)) / beta`; x itself where beta * x is above the threshold."""
+    """`log(1 + exp(beta * x)) / beta`; x itself where beta * x is above the threshold.
+
+    >>> import gradlab
+    >>> gradlab.nn.functional.softplus(gradlab.tensor([-1.0, 2.0]))
+    tensor([0.3133, 2.1269])
+    """
     return neural.softplus(input, beta, threshold)
 
 
 def softsign(input: Any) -> Any:
-    """`x / (1 + |x|)`."""
+    """`x / (1 + |x|)`.
+
+    >>> import gradlab
+    >>> gradlab.nn.functional.softsign(gradlab.tensor([-1.0, 2.0]))
+    tensor([-0.5000,  0.6667])
+    """
     return input / (input.abs() + 1)
 
 
 def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Any:
-    """x held between two limits; its derivative at a limit is 0."""
+    """x held between two limits; its derivative at a limit is 0.
+
+    >>> import gradlab
+    >>> gradlab.nn.functional.hardtanh(gradlab.tensor([-1.0, 2.0]))
+    tensor([-1.,  1.])
+    """
     if min_val > max_val:
         raise ValueError("min_val cannot be greater than max_val")
     return _maybe_inplace(neural.hardtanh, inplace, input, min_val, max_val)
 
 
 def relu6(input: Any, inplace: bool = False) -> Any:
-    """x held between 0 and 6."""
+    """x held between 0 and 6.
+
+    >>> import gradlab
+    >>> gradlab.nn.functional.relu6(gradlab.tensor([-1.0, 2.0, 8.0]))
+    tensor([0., 2., 6.])
+    """
     return hardtanh(input, 0.0, 6.0, inplace)
 
 
 def logsigmoid(input: Any) -> Any:
-    """`log(sigmoid(x))`, without overflow."""
+    """`log(sigmoid(x))`, without overflow.
+
+    >>> import gradlab
+    >>> gradlab.nn.functional.logsigmoid(gradlab.tensor([0.0, -200.0]))
+    tensor([  -0.6931, -200.0000])
+    """
     return neural.log_sigmoid(input)
 
 
 def sigmoid(input: Any) -> Any:
-    """`1 / (1 + exp(-x))`."""
+    """`1 / (1 + exp(-x))`.
+
+    >>> import gradlab
+    >>> gradlab.nn.functional.sigmoid(gradlab.tensor([0.0, 2.0]))
+    tensor([0.5000, 0.8808])
+    """
     return pointwise.sigmoid(input)
 
 
 def tanh(input: Any) -> Any:
-    """The hyperbolic tangent."""
+    """The hyperbolic tangent.
+
+    >>> import gradlab
+    >>> gradlab.nn.functional.tanh(gradlab.tensor([0.0, 1.0]))
+    tensor([0.0000, 0.7616])
+    """
     return pointwise.tanh(input)
 
 
@@ -176,7 +231,13 @@ def _shorten_rows(weight: Any, input: Any, max_norm: float, norm_type: float) ->
 
 
 def one_hot(tensor: Any, num_classes: int = -1) -> Any:
-    """Ones at the index, along a new last dim."""
+    """Ones at the index, along a new last dim.
+
+    >>> import gradlab
+    >>> gradlab.nn.functional.one_hot(gradlab.tensor([0, 2]), num_classes=3)
+    tensor([[1, 0, 0],
+            [0, 0, 1]])
+    """
     if tensor.dtype.name != "int64":
         raise RuntimeError(f"one_hot is only applicable to index tensor of type LongTensor, got {tensor.dtype}")
     classes = int(tensor._array.max()) + 1 if num_classes == -1 else num_classes
@@ -188,14 +249,24 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Any:
 
 
 def normalize(input: Any, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: Any = None) -> Any:
-    """`x / max(norm(x), eps)` along a dim."""
+    """`x / max(norm(x), eps)` along a dim.
+
+    >>> import gradlab
+    >>> gradlab.nn.functional.normalize(gradlab.tensor([[3.0, 4.0]]))
+    tensor([[0.6000, 0.8000]])
+    """
     if out is not None:
         raise NotImplementedError("normalize(out=...): leave out away.")
     return input / shape.expand_as(reduction.vector_norm(input, p, dim, True).clamp_min(eps), input)
 
 
 def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
-    """The cosine of the angle between vectors along a dim."""
+    """The cosine of the angle between vectors along a dim.
+
+    >>> import gradlab
+    >>> gradlab.nn.functional.cosine_similarity(gradlab.tensor([[1.0, 0.0]]), gradlab.tensor([[1.0, 1.0]]))
+    tensor([0.7071])
+    """
     if not (x1.is_floating_point() or x2.is_floating_point()):
         raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {x1.dtype}")
     x1, x2 = shape.broadcast_tensors(x1, x2)
@@ -261,7 +332,12 @@ def _weighted_mean(loss: Any, weight: Any, how: str) -> Any:
 def l1_loss(
     input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean", weight: Any = None
 ) -> Any:
-    """The mean (or sum, or each) of `|input - target|`."""
+    """The mean (or sum, or each) of `|input - target|`.
+
+    >>> import gradlab
+    >>> gradlab.nn.functional.l1_loss(gradlab.tensor([1.0, 3.0]), gradlab.tensor([0.0, 0.0]))
+    tensor(2.)
+    """
     input, target = _same_shapes(input, target)
     how = _reduction(reduction, size_average, reduce)
     loss = (input - target).abs()
@@ -271,7 +347,12 @@ def l1_loss(
 def smooth_l1_loss(
     input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean", beta: float = 1.0
 ) -> Any:
-    """`|d| - beta / 2`, or `d ** 2 / (2 * beta)` where the difference d is below beta."""
+    """`|d| - beta / 2`, or `d ** 2 / (2 * beta)` where the difference d is below beta.
+
+    >>> import gradlab
+    >>> gradlab.nn.functional.smooth_l1_loss(gradlab.tensor([1.0, 3.0]), gradlab.tensor([0.0, 0.0]))
+    tensor(1.5000)
+    """
     input, target = _same_shapes(input, target)
     how = _reduction(reduction, size_average, reduce)
     if beta < 0:
@@ -280,7 +361,12 @@ def smooth_l1_loss(
 
 
 def huber_loss(input: Any, target: Any, reduction: str = "mean", delta: float = 1.0, weight: Any = None) -> Any:
-    """`d ** 2 / 2`, or `delta * (|d| - delta / 2)` where the difference d is above delta."""
+    """`d ** 2 / 2`, or `delta * (|d| - delta / 2)` where the difference d is above delta.
+
+    >>> import gradlab
+    >>> gradlab.nn.functional.huber_loss(gradlab.tensor([1.0, 3.0]), gradlab.tensor([0.0, 0.0]), delta=2.0)
+    tensor(2.2500)
+    """
     input, target = _same_shapes(input, target)
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
@@ -292,7 +378,12 @@ def huber_loss(input: Any, target: Any, reduction: str = "mean", delta: float = 
 def binary_cross_entropy(
     input: Any, target: Any, weight: Any = None, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
 ) -> Any:
-    """`-(t * log(p) + (1 - t) * log(1 - p))` of probabilities p; the logarithms are held above -100."""
+    """`-(t * log(p) + (1 - t) * log(1 - p))` of probabilities p; the logarithms are held above -100.
+
+    >>> import gradlab
+    >>> gradlab.nn.functional.binary_cross_entropy(gradlab.tensor([0.5, 0.8]), gradlab.tensor([0.0, 1.0]))
+    tensor(0.4581)
+    """
     how = _reduction(reduction, size_average, reduce)
     if input.shape != target.shape:
         raise ValueError(
@@ -311,7 +402,12 @@ def binary_cross_entropy_with_logits(
     reduction: str = "mean",
     pos_weight: Any = None,
 ) -> Any:
-    """`binary_cross_entropy(sigmoid(input), target)`, without overflow."""
+    """`binary_cross_entropy(sigmoid(input), target)`, without overflow.
+
+    >>> import gradlab
+    >>> gradlab.nn.functional.binary_cross_entropy_with_logits(gradlab.tensor([0.0, 2.0]), gradlab.tensor([0.0, 1.0]))
+    tensor(0.4100)
+    """
     how = _reduction(reduction, size_average, reduce)
     if input.shape != target.shape:
         raise ValueError(f"Target size ({target.shape}) must be the same as input size ({input.shape})")
@@ -327,7 +423,13 @@ def nll_loss(
     reduce: Any = None,
     reduction: str = "mean",
 ) -> Any:
-    """Minus the log-probability of each target class, averaged by class weight; (N, C) or (N, C, ...) inputs."""
+    """Minus the log-probability of each target class, averaged by class weight; (N, C) or (N, C, ...) inputs.
+
+    >>> import gradlab
+    >>> logs = gradlab.log(gradlab.tensor([[0.5, 0.5], [0.2, 0.8]]))
+    >>> gradlab.nn.functional.nll_loss(logs, gradlab.tensor([0, 1]))
+    tensor(0.4581)
+    """
     how = _reduction(reduction, size_average, reduce)
     if input.ndim < 1 or target.ndim != input.ndim - 1 and not (input.ndim == 1 and target.ndim == 0):
         raise RuntimeError(f"Expected target of {input.ndim - 1} dims (one less than the input), got shape {list(target.shape)}")
@@ -424,7 +526,13 @@ def kl_div(
     reduction: str = "mean",
     log_target: bool = False,
 ) -> Any:
-    """`target * (log(target) - input)` for log-probabilities `input`; "batchmean" divides by the batch size."""
+    """`target * (log(target) - input)` for log-probabilities `input`; "batchmean" divides by the batch size.
+
+    >>> import gradlab
+    >>> logs = gradlab.log(gradlab.tensor([[0.5, 0.5]]))
+    >>> gradlab.nn.functional.kl_div(logs, gradlab.tensor([[0.2, 0.8]]), reduction="batchmean")
+    tensor(0.1927)
+    """
     if reduction != "batchmean":
         reduction = _reduction(reduction, size_average, reduce)
     if log_target:
@@ -445,6 +553,10 @@ def layer_norm(
     """Mean 0 and variance 1 over the last dims, then times weight plus bias.
 
     J. L. Ba, J. R. Kiros and G. E. Hinton, Layer normalization (2016).
+
+    >>> import gradlab
+    >>> gradlab.nn.functional.layer_norm(gradlab.tensor([[1.0, 3.0]]), (2,))
+    tensor([[-1.0000,  1.0000]])
     """
     wanted = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
     if not wanted or tuple(input.shape[-len(wanted) :]) != wanted:
@@ -470,6 +582,11 @@ def batch_norm(
     """Mean 0 and variance 1 per channel, over the batch (training, which moves the running ones) or by the running ones.
 
     S. Ioffe and C. Szegedy, Batch normalization (2015).
+
+    >>> import gradlab
+    >>> gradlab.nn.functional.batch_norm(gradlab.tensor([[1.0], [3.0]]), None, None, training=True)
+    tensor([[-1.0000],
+            [ 1.0000]])
     """
     per_channel = input.numel() // input.shape[1] if input.ndim > 1 and input.shape[1] else input.numel()
     if training and per_channel == 1 and input.ndim > 1:
@@ -555,7 +672,12 @@ def _named_padding(input: Any, weight: Any, padding: str, stride: tuple, dilatio
 
 
 def conv1d(input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1) -> Any:
-    """A kernel slid along one dim: (N, C, L) or (C, L) input, (out, C / groups, k) weight."""
+    """A kernel slid along one dim: (N, C, L) or (C, L) input, (out, C / groups, k) weight.
+
+    >>> import gradlab
+    >>> gradlab.nn.functional.conv1d(gradlab.tensor([[[1.0, 2.0, 3.0]]]), gradlab.tensor([[[1.0, 10.0]]]))
+    tensor([[[21., 32.]]])
+    """
     return _convolution(input, weight, bias, stride, padding, dilation, groups, 1)
 
 
@@ -599,21 +721,36 @@ def _convolution_transposed(
 def conv_transpose1d(
     input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: int = 1, dilation: Any = 1
 ) -> Any:
-    """The transpose of conv1d: (N, C, L) or (C, L) input, (C, out / groups, k) weight."""
+    """The transpose of conv1d: (N, C, L) or (C, L) input, (C, out / groups, k) weight.
+
+    >>> import gradlab
+    >>> gradlab.nn.functional.conv_transpose1d(gradlab.tensor([[[1.0, 2.0]]]), gradlab.tensor([[[1.0, 10.0]]]))
+    tensor([[[ 1., 12., 20.]]])
+    """
     return _convolution_transposed(input, weight, bias, stride, padding, output_padding, groups, dilation, 1)
 
 
 def conv_transpose2d(
     input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: int = 1, dilation: Any = 1
 ) -> Any:
-    """The transpose of conv2d: (N, C, H, W) or (C, H, W) input, (C, out / groups, kh, kw) weight."""
+    """The transpose of conv2d: (N, C, H, W) or (C, H, W) input, (C, out / groups, kh, kw) weight.
+
+    >>> import gradlab
+    >>> gradlab.nn.functional.conv_transpose2d(gradlab.ones(1, 2, 4, 4), gradlab.ones(2, 3, 2, 2), stride=2).shape
+    gradlab.Size([1, 3, 8, 8])
+    """
     return _convolution_transposed(input, weight, bias, stride, padding, output_padding, groups, dilation, 2)
 
 
 def max_pool1d(
     input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False, return_indices: bool = False
 ) -> Any:
-    """The largest value of each window along the last dim."""
+    """The largest value of each window along the last dim.
+
+    >>> import gradlab
+    >>> gradlab.nn.functional.max_pool1d(gradlab.tensor([[[1.0, 3.0, 2.0, 4.0]]]), 2)
+    tensor([[[3., 4.]]])
+    """
     if input.ndim not in (2, 3):
         raise RuntimeError(f"max_pool1d() Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input, but got: {list(input.shape)}")
     kernel, padding, dilation = [(1, _spatial(v, 1, "kernel_size")[0]) for v in (kernel_size, padding, dilation)]
@@ -625,7 +762,12 @@ def max_pool1d(
 def avg_pool1d(
     input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True
 ) -> Any:
-    """The mean of each window along the last dim."""
+    """The mean of each window along the last dim.
+
+    >>> import gradlab
+    >>> gradlab.nn.functional.avg_pool1d(gradlab.tensor([[[1.0, 3.0, 2.0, 4.0]]]), 2)
+    tensor([[[2., 3.]]])
+    """
     kernel = (1, _spatial(kernel_size, 1, "kernel_size")[0])
     stride = kernel if stride is None or stride in ([], ()) else (1, _spatial(stride, 1, "stride")[0])
     around = (0, _spatial(padding, 1, "padding")[0])
@@ -641,7 +783,13 @@ def max_pool2d(
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Any:
-    """The largest value of each window; with `return_indices` also its place in the plane."""
+    """The largest value of each window; with `return_indices` also its place in the plane.
+
+    >>> import gradlab
+    >>> x = gradlab.arange(16.0).reshape(1, 1, 4, 4)
+    >>> gradlab.nn.functional.max_pool2d(x, 2).tolist()
+    [[[[5.0, 7.0], [13.0, 15.0]]]]
+    """
     kernel, padding, dilation = pair(kernel_size, "kernel_size"), pair(padding, "padding"), pair(dilation, "dilation")
     stride = kernel if stride is None or stride == [] else pair(stride, "stride")
     _check_pool("max_pool2d", input, kernel, stride, padding, dilation, ceil_mode)
@@ -670,7 +818,13 @@ def avg_pool2d(
     count_include_pad: bool = True,
     divisor_override: int | None = None,
 ) -> Any:
-    """The mean of each window, or its sum over `divisor_override`."""
+    """The mean of each window, or its sum over `divisor_override`.
+
+    >>> import gradlab
+    >>> x = gradlab.arange(16.0).reshape(1, 1, 4, 4)
+    >>> gradlab.nn.functional.avg_pool2d(x, 2).tolist()
+    [[[[2.5, 4.5], [10.5, 12.5]]]]
+    """
     kernel, padding = pair(kernel_size, "kernel_size"), pair(padding, "padding")
     stride = kernel if stride is None or stride == [] or stride == () else pair(stride, "stride")
     _check_pool("avg_pool2d", input, kernel, stride, padding, (1, 1), ceil_mode)
@@ -686,7 +840,13 @@ def avg_pool2d(
 
 
 def adaptive_avg_pool2d(input: Any, output_size: Any) -> Any:
-    """Means of as many windows as asked for; None keeps the input's size."""
+    """Means of as many windows as asked for; None keeps the input's size.
+
+    >>> import gradlab
+    >>> x = gradlab.arange(16.0).reshape(1, 1, 4, 4)
+    >>> gradlab.nn.functional.adaptive_avg_pool2d(x, 1).tolist()
+    [[[[7.5]]]]
+    """
     if input.ndim < 3:
         raise ValueError(f"Input dimension should be at least 3, got {input.ndim}")
     if input.ndim > 4:

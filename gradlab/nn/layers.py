@@ -22,7 +22,12 @@ def _new(size: tuple, device: Any, dtype: Any) -> Any:
 
 
 class Identity(Module):
-    """Its input, whatever the arguments."""
+    """Its input, whatever the arguments.
+
+    >>> import gradlab
+    >>> gradlab.nn.Identity()(gradlab.tensor([1.0, 2.0]))
+    tensor([1., 2.])
+    """
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__()
@@ -133,7 +138,12 @@ class _Conv(Module):
 
 
 class Conv1d(_Conv):
-    """A convolution along one dim; weight is (out_channels, in_channels / groups, k)."""
+    """A convolution along one dim; weight is (out_channels, in_channels / groups, k).
+
+    >>> import gradlab
+    >>> gradlab.nn.Conv1d(2, 4, 3, padding=1)(gradlab.ones(1, 2, 5)).shape
+    gradlab.Size([1, 4, 5])
+    """
 
     dims = 1
 
@@ -162,12 +172,14 @@ class _BatchNorm(Module):
         track_running_stats: bool = True,
         device: Any = None,
         dtype: Any = None,
+        *,
+        bias: bool = True,
     ) -> None:
         super().__init__()
         self.num_features, self.eps, self.momentum = num_features, eps, momentum
         self.affine, self.track_running_stats = affine, track_running_stats
-        for name in ("weight", "bias"):
-            self.register_parameter(name, _new((num_features,), device, dtype) if affine else None)
+        self.register_parameter("weight", _new((num_features,), device, dtype) if affine else None)
+        self.register_parameter("bias", _new((num_features,), device, dtype) if affine and bias else None)
         kind = dtype or get_default_dtype()
         self.register_buffer("running_mean", zeros(num_features, dtype=kind) if track_running_stats else None)
         self.register_buffer("running_var", ones(num_features, dtype=kind) if track_running_stats else None)
@@ -184,8 +196,9 @@ class _BatchNorm(Module):
     def reset_parameters(self) -> None:
         """Weight 1, bias 0, and no batches seen."""
         self.reset_running_stats()
-        if self.affine:
+        if self.weight is not None:
             init.ones_(self.weight)
+        if self.bias is not None:
             init.zeros_(self.bias)
 
     def forward(self, input: Any) -> Any:
@@ -204,24 +217,41 @@ class _BatchNorm(Module):
     def extra_repr(self) -> str:
         return (
             f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
-            f"track_running_stats={self.track_running_stats}"
+            f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
         )
 
 
 class BatchNorm1d(_BatchNorm):
-    """Batch normalisation of (N, C) or (N, C, L) inputs; train() uses the batch, eval() the running statistics."""
+    """Batch normalisation of (N, C) or (N, C, L) inputs; train() uses the batch, eval() the running statistics.
+
+    >>> import gradlab
+    >>> norm = gradlab.nn.BatchNorm1d(1)
+    >>> _ = norm(gradlab.tensor([[1.0], [3.0]]))
+    >>> norm.running_mean
+    tensor([0.2000])
+    """
 
     wanted_dims = (2, 3)
 
 
 class BatchNorm2d(_BatchNorm):
-    """Batch normalisation of (N, C, H, W) inputs."""
+    """Batch normalisation of (N, C, H, W) inputs.
+
+    >>> import gradlab
+    >>> gradlab.nn.BatchNorm2d(3)(gradlab.ones(2, 3, 4, 4)).shape
+    gradlab.Size([2, 3, 4, 4])
+    """
 
     wanted_dims = (4,)
 
 
 class LayerNorm(Module):
-    """Mean 0 and variance 1 over the last dims of each sample, then times weight plus bias."""
+    """Mean 0 and variance 1 over the last dims of each sample, then times weight plus bias.
+
+    >>> import gradlab
+    >>> gradlab.nn.LayerNorm(2, elementwise_affine=False)(gradlab.tensor([[1.0, 3.0]]))
+    tensor([[-1.0000,  1.0000]])
+    """
 
     def __init__(
         self,
@@ -250,11 +280,17 @@ class LayerNorm(Module):
         return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
-        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
+        text = f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
+        return f"{text}, bias={self.bias is not None}"
 
 
 class Embedding(Module):
-    """A table of vectors, picked by index; weight is (num_embeddings, embedding_dim), normal at first."""
+    """A table of vectors, picked by index; weight is (num_embeddings, embedding_dim), normal at first.
+
+    >>> import gradlab
+    >>> gradlab.nn.Embedding(10, 3)(gradlab.tensor([[1, 2], [4, 9]])).shape
+    gradlab.Size([2, 2, 3])
+    """
 
     def __init__(
         self,
@@ -287,7 +323,13 @@ class Embedding(Module):
 
     @classmethod
     def from_pretrained(cls, embeddings: Any, freeze: bool = True, padding_idx: int | None = None, **options: Any) -> Any:
-        """A table of given vectors, by default not trained."""
+        """A table of given vectors, by default not trained.
+
+        >>> import gradlab
+        >>> table = gradlab.nn.Embedding.from_pretrained(gradlab.tensor([[1.0, 2.0], [3.0, 4.0]]))
+        >>> table(gradlab.tensor([1]))
+        tensor([[3., 4.]])
+        """
         rows, columns = embeddings.shape
         return cls(rows, columns, padding_idx, _weight=embeddings, _freeze=freeze, **options)
 
@@ -312,7 +354,12 @@ class Embedding(Module):
 
 
 class Dropout(Module):
-    """While training, zero each element with probability p and scale the others by 1 / (1 - p)."""
+    """While training, zero each element with probability p and scale the others by 1 / (1 - p).
+
+    >>> import gradlab
+    >>> gradlab.nn.Dropout(0.5).eval()(gradlab.ones(3))
+    tensor([1., 1., 1.])
+    """
 
     def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
         super().__init__()
@@ -328,7 +375,13 @@ class Dropout(Module):
 
 
 class MaxPool2d(Module):
-    """The largest value of each window."""
+    """The largest value of each window.
+
+    >>> import gradlab
+    >>> x = gradlab.arange(16.0).reshape(1, 1, 4, 4)
+    >>> gradlab.nn.MaxPool2d(2)(x).tolist()
+    [[[[5.0, 7.0], [13.0, 15.0]]]]
+    """
 
     def __init__(
         self,
@@ -356,7 +409,13 @@ class MaxPool2d(Module):
 
 
 class AvgPool2d(Module):
-    """The mean of each window."""
+    """The mean of each window.
+
+    >>> import gradlab
+    >>> x = gradlab.arange(16.0).reshape(1, 1, 4, 4)
+    >>> gradlab.nn.AvgPool2d(2)(x).tolist()
+    [[[[2.5, 4.5], [10.5, 12.5]]]]
+    """
 
     def __init__(
         self,
@@ -381,7 +440,13 @@ class AvgPool2d(Module):
 
 
 class AdaptiveAvgPool2d(Module):
-    """Means of as many windows as asked for."""
+    """Means of as many windows as asked for.
+
+    >>> import gradlab
+    >>> x = gradlab.arange(16.0).reshape(1, 1, 4, 4)
+    >>> gradlab.nn.AdaptiveAvgPool2d(1)(x).tolist()
+    [[[[7.5]]]]
+    """
 
     def __init__(self, output_size: Any) -> None:
         super().__init__()
@@ -395,7 +460,12 @@ class AdaptiveAvgPool2d(Module):
 
 
 class Flatten(Module):
-    """The dims from start_dim to end_dim made one; the batch dim stays."""
+    """The dims from start_dim to end_dim made one; the batch dim stays.
+
+    >>> import gradlab
+    >>> gradlab.nn.Flatten()(gradlab.ones(2, 3, 4)).shape
+    gradlab.Size([2, 12])
+    """
 
     def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
         super().__init__()
@@ -409,7 +479,12 @@ class Flatten(Module):
 
 
 class Unflatten(Module):
-    """One dim made several."""
+    """One dim made several.
+
+    >>> import gradlab
+    >>> gradlab.nn.Unflatten(1, (3, 2))(gradlab.ones(5, 6)).shape
+    gradlab.Size([5, 3, 2])
+    """
 
     def __init__(self, dim: int, unflattened_size: Any) -> None:
         super().__init__()

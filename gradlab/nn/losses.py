@@ -27,14 +27,24 @@ class MSELoss(_Loss):
 
 
 class L1Loss(_Loss):
-    """The mean of `|input - target|`."""
+    """The mean of `|input - target|`.
+
+    >>> import gradlab
+    >>> gradlab.nn.L1Loss()(gradlab.tensor([1.0, 3.0]), gradlab.tensor([0.0, 0.0]))
+    tensor(2.)
+    """
 
     def forward(self, input: Any, target: Any) -> Any:
         return F.l1_loss(input, target, reduction=self.reduction)
 
 
 class SmoothL1Loss(_Loss):
-    """Squared near 0, absolute beyond beta."""
+    """Squared near 0, absolute beyond beta.
+
+    >>> import gradlab
+    >>> gradlab.nn.SmoothL1Loss()(gradlab.tensor([1.0, 3.0]), gradlab.tensor([0.0, 0.0]))
+    tensor(1.5000)
+    """
 
     def __init__(self, size_average: Any = None, reduce: Any = None, reduction: str = "mean", beta: float = 1.0) -> None:
         super().__init__(size_average, reduce, reduction)
@@ -45,7 +55,12 @@ class SmoothL1Loss(_Loss):
 
 
 class HuberLoss(_Loss):
-    """Squared up to delta, absolute beyond."""
+    """Squared up to delta, absolute beyond.
+
+    >>> import gradlab
+    >>> gradlab.nn.HuberLoss(delta=2.0)(gradlab.tensor([1.0, 3.0]), gradlab.tensor([0.0, 0.0]))
+    tensor(2.2500)
+    """
 
     def __init__(self, reduction: str = "mean", delta: float = 1.0) -> None:
         super().__init__(reduction=reduction)
@@ -56,7 +71,12 @@ class HuberLoss(_Loss):
 
 
 class KLDivLoss(_Loss):
-    """The Kullback-Leibler divergence of log-probabilities from a target distribution."""
+    """The Kullback-Leibler divergence of log-probabilities from a target distribution.
+
+    >>> import gradlab
+    >>> gradlab.nn.KLDivLoss(reduction="batchmean")(gradlab.log(gradlab.tensor([[0.5, 0.5]])), gradlab.tensor([[0.2, 0.8]]))
+    tensor(0.1927)
+    """
 
     def __init__(self, size_average: Any = None, reduce: Any = None, reduction: str = "mean", log_target: bool = False) -> None:
         super().__init__(size_average, reduce, reduction)
@@ -73,14 +93,24 @@ class _Weighted(_Loss):
 
 
 class BCELoss(_Weighted):
-    """Binary cross-entropy of probabilities."""
+    """Binary cross-entropy of probabilities.
+
+    >>> import gradlab
+    >>> gradlab.nn.BCELoss()(gradlab.tensor([0.5, 0.8]), gradlab.tensor([0.0, 1.0]))
+    tensor(0.4581)
+    """
 
     def forward(self, input: Any, target: Any) -> Any:
         return F.binary_cross_entropy(input, target, self.weight, reduction=self.reduction)
 
 
 class BCEWithLogitsLoss(_Weighted):
-    """Binary cross-entropy of logits."""
+    """Binary cross-entropy of logits.
+
+    >>> import gradlab
+    >>> gradlab.nn.BCEWithLogitsLoss()(gradlab.tensor([0.0, 2.0]), gradlab.tensor([0.0, 1.0]))
+    tensor(0.4100)
+    """
 
     def __init__(
         self,
@@ -100,7 +130,13 @@ class BCEWithLogitsLoss(_Weighted):
 
 
 class NLLLoss(_Weighted):
-    """Minus the log-probability of the target class."""
+    """Minus the log-probability of the target class.
+
+    >>> import gradlab
+    >>> logs = gradlab.log(gradlab.tensor([[0.5, 0.5], [0.2, 0.8]]))
+    >>> gradlab.nn.NLLLoss()(logs, gradlab.tensor([0, 1]))
+    tensor(0.4581)
+    """
 
     def __init__(
         self, weight: Any = None, size_average: Any = None, ignore_index: int = -100, reduce: Any = None, reduction: str = "mean"
@@ -113,7 +149,12 @@ class NLLLoss(_Weighted):
 
 
 class CrossEntropyLoss(_Weighted):
-    """Cross-entropy of logits; targets are class indices or probabilities."""
+    """Cross-entropy of logits; targets are class indices or probabilities.
+
+    >>> import gradlab
+    >>> gradlab.nn.CrossEntropyLoss()(gradlab.zeros(2, 4), gradlab.tensor([0, 3]))
+    tensor(1.3863)
+    """
 
     def __init__(
         self,

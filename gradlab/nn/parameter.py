@@ -34,7 +34,14 @@ class Parameter(Tensor):
 
 
 class Buffer(Tensor):
-    """A tensor that a Module keeps in its state but does not train."""
+    """A tensor that a Module keeps in its state but does not train.
+
+    >>> import gradlab
+    >>> module = gradlab.nn.Module()
+    >>> module.mean = gradlab.nn.Buffer(gradlab.zeros(2))
+    >>> list(module.state_dict()), list(module.parameters())
+    (['mean'], [])
+    """
 
     __slots__ = ("persistent",)
     persistent: bool

@@ -17,7 +17,12 @@ def _gradients(parameters: Any) -> list:
 
 
 def get_total_norm(tensors: Iterable[Any], norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: Any = None) -> Any:
-    """The norm of all tensors together, as if they were one vector."""
+    """The norm of all tensors together, as if they were one vector.
+
+    >>> import gradlab
+    >>> gradlab.nn.utils.get_total_norm([gradlab.tensor([3.0]), gradlab.tensor([4.0])])
+    tensor(5.)
+    """
     tensors = list(tensors)
     if not tensors:
         return Tensor([0.0])[0]
@@ -54,19 +59,39 @@ def clip_grad_norm_(
 
 
 def clip_grad_value_(parameters: Any, clip_value: float, foreach: Any = None) -> None:
-    """Hold every element of every gradient between -clip_value and clip_value, in place."""
+    """Hold every element of every gradient between -clip_value and clip_value, in place.
+
+    >>> import gradlab
+    >>> x = gradlab.tensor([3.0, -0.2], requires_grad=True)
+    >>> (x * x).sum().backward()
+    >>> gradlab.nn.utils.clip_grad_value_(x, 1.0)
+    >>> x.grad
+    tensor([ 1.0000, -0.4000])
+    """
     with no_grad():
         for gradient in _gradients(parameters):
             gradient.clamp_(-float(clip_value), float(clip_value))
 
 
 def parameters_to_vector(parameters: Iterable[Any]) -> Any:
-    """All parameters one after the other, as one vector."""
+    """All parameters one after the other, as one vector.
+
+    >>> import gradlab
+    >>> gradlab.nn.utils.parameters_to_vector([gradlab.ones(2), gradlab.zeros(1, 1)])
+    tensor([1., 1., 0.])
+    """
     return shape.cat([shape.view(p, -1) for p in parameters])
 
 
 def vector_to_parameters(vec: Any, parameters: Iterable[Any]) -> None:
-    """Write a vector into the parameters, one after the other."""
+    """Write a vector into the parameters, one after the other.
+
+    >>> import gradlab
+    >>> w, b = gradlab.zeros(2), gradlab.zeros(1)
+    >>> gradlab.nn.utils.vector_to_parameters(gradlab.tensor([1.0, 2.0, 3.0]), [w, b])
+    >>> w, b
+    (tensor([1., 2.]), tensor([3.]))
+    """
     start = 0
     for p in parameters:
         p.data = shape.view_as(vec[start : start + p.numel()], p).data

@@ -99,7 +99,8 @@ def mark(forward: Callable, source: TensorBase, options: Any, tensors: Any, seve
             step = lambda array, number=number: forward(array, *options)[number]  # noqa: E731
         else:
             step = lambda array: forward(array, *options)  # noqa: E731
-        if tensor._array.base is not None or not tensor._array.size:
+        array = tensor._array
+        if array is source._array or array.base is not None or not array.size:
             tensor._view, tensor._counter = View(source, step, origin), source._version_counter()
 
 

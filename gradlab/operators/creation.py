@@ -96,7 +96,13 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
 
 
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Any:
-    """The tensor itself, or one on the memory of a numpy array where the dtype allows, or a new one."""
+    """The tensor itself, or one on the memory of a numpy array where the dtype allows, or a new one.
+
+    >>> import gradlab
+    >>> x = gradlab.ones(2)
+    >>> gradlab.as_tensor(x) is x, gradlab.as_tensor([1, 2])
+    (True, tensor([1, 2]))
+    """
     if isinstance(data, TensorBase):
         return data.to(dtype) if dtype is not None else data
     if isinstance(data, np.ndarray) and (dtype is None or dtypes.to_numpy(dtype) == data.dtype):
@@ -132,7 +138,12 @@ def from_numpy(array: np.ndarray) -> Any:
 
 
 def scalar_tensor(value: Any, *, dtype: Any = None, requires_grad: bool = False) -> Any:
-    """A 0-d tensor."""
+    """A 0-d tensor.
+
+    >>> import gradlab
+    >>> gradlab.scalar_tensor(3)
+    tensor(3.)
+    """
     return tensor(value, dtype=dtype or dtypes.get_default_dtype(), requires_grad=requires_grad)
 
 
@@ -161,17 +172,32 @@ def zeros(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool
 
 
 def ones(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Any:
-    """Ones of a shape."""
+    """Ones of a shape.
+
+    >>> import gradlab
+    >>> gradlab.ones(2, dtype=gradlab.int64)
+    tensor([1, 1])
+    """
     return finished(np.ones(_shape(size), _kind(dtype)), requires_grad, device)
 
 
 def empty(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None) -> Any:
-    """A tensor with whatever was in the memory."""
+    """A tensor with whatever was in the memory.
+
+    >>> import gradlab
+    >>> gradlab.empty(2, 3).shape
+    gradlab.Size([2, 3])
+    """
     return finished(np.empty(_shape(size), _kind(dtype)), requires_grad, device)
 
 
 def full(size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Any:
-    """One value everywhere; the dtype is the value's."""
+    """One value everywhere; the dtype is the value's.
+
+    >>> import gradlab
+    >>> gradlab.full((2,), 7)
+    tensor([7, 7])
+    """
     value = fill_value.item() if isinstance(fill_value, TensorBase) else fill_value
     return finished(np.full(_shape((size,) if not isinstance(size, int) else (size,)), value, _kind(dtype, _guessed(value))), requires_grad, device)
 
@@ -183,27 +209,53 @@ def _like(self: Any, dtype: Any) -> np.dtype:
 
 
 def zeros_like(input: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None) -> Any:
-    """Zeros of the shape and dtype of another tensor."""
+    """Zeros of the shape and dtype of another tensor.
+
+    >>> import gradlab
+    >>> gradlab.zeros_like(gradlab.tensor([1, 2]))
+    tensor([0, 0])
+    """
     return finished(np.zeros(input._array.shape, _like(input, dtype)), requires_grad, device)
 
 
 def ones_like(input: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None) -> Any:
-    """Ones of the shape and dtype of another tensor."""
+    """Ones of the shape and dtype of another tensor.
+
+    >>> import gradlab
+    >>> gradlab.ones_like(gradlab.tensor([1.5, 2.5]))
+    tensor([1., 1.])
+    """
     return finished(np.ones(input._array.shape, _like(input, dtype)), requires_grad, device)
 
 
 def empty_like(input: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None) -> Any:
-    """An uninitialised tensor of the shape and dtype of another."""
+    """An uninitialised tensor of the shape and dtype of another.
+
+    >>> import gradlab
+    >>> gradlab.empty_like(gradlab.ones(2, 3)).shape
+    gradlab.Size([2, 3])
+    """
     return finished(np.empty(input._array.shape, _like(input, dtype)), requires_grad, device)
 
 
 def full_like(input: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Any:
-    """One value everywhere, in the shape and dtype of another tensor."""
+    """One value everywhere, in the shape and dtype of another tensor.
+
+    >>> import gradlab
+    >>> gradlab.full_like(gradlab.tensor([1.0, 2.0]), 7)
+    tensor([7., 7.])
+    """
     return finished(np.full(input._array.shape, fill_value, _like(input, dtype)), requires_grad, device)
 
 
 def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Any:
-    """Ones on the diagonal, zeros elsewhere."""
+    """Ones on the diagonal, zeros elsewhere.
+
+    >>> import gradlab
+    >>> gradlab.eye(2)
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
     return finished(np.eye(n, n if m is None else m, dtype=_kind(dtype)), requires_grad, device)
 
 
@@ -230,13 +282,24 @@ def arange(start: Any, end: Any = None, step: Any = 1, *, dtype: Any = None, dev
 
 
 def linspace(start: float, end: float, steps: int, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Any:
-    """So many points at equal distances, both ends included."""
+    """So many points at equal distances, both ends included.
+
+    >>> import gradlab
+    >>> gradlab.linspace(0, 1, 5)
+    tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
+    """
     start, end = [x.item() if isinstance(x, TensorBase) else x for x in (start, end)]
     return finished(np.linspace(start, end, steps).astype(_kind(dtype)), requires_grad, device)
 
 
 def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple:
-    """Coordinates of a grid: each vector spread over the dims of the others."""
+    """Coordinates of a grid: each vector spread over the dims of the others.
+
+    >>> import gradlab
+    >>> x, y = gradlab.meshgrid(gradlab.arange(2), gradlab.arange(3), indexing="ij")
+    >>> x.tolist(), y.tolist()
+    ([[0, 0, 0], [1, 1, 1]], [[0, 1, 2], [0, 1, 2]])
+    """
     from gradlab.operators.shape import expand, transpose, view
 
     tensors = tuple(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors
@@ -267,12 +330,23 @@ class Generator:
         return np.random.default_rng()
 
     def manual_seed(self, seed: int) -> Generator:
-        """Start again from a seed."""
+        """Start again from a seed.
+
+        >>> import gradlab
+        >>> gradlab.Generator().manual_seed(3).initial_seed()
+        3
+        """
         self._seed, self._source = int(seed), np.random.default_rng(int(seed) % 2**64)
         return self
 
     def initial_seed(self) -> int:
-        """The seed it was last started from."""
+        """The seed it was last started from.
+
+        >>> import gradlab
+        >>> g = gradlab.Generator().manual_seed(3)
+        >>> g.initial_seed()
+        3
+        """
         return self._seed
 
 
@@ -293,17 +367,39 @@ def manual_seed(seed: int) -> Generator:
 
 
 def initial_seed() -> int:
-    """The seed of the last manual_seed."""
+    """The seed of the last manual_seed.
+
+    >>> import gradlab
+    >>> _ = gradlab.manual_seed(3)
+    >>> gradlab.initial_seed()
+    3
+    """
     return default_generator.initial_seed()
 
 
 def get_rng_state() -> Any:
-    """The state of the random numbers, for `set_rng_state`."""
+    """The state of the random numbers, for `set_rng_state`.
+
+    >>> import gradlab
+    >>> state = gradlab.get_rng_state()
+    >>> a = gradlab.rand(2)
+    >>> gradlab.set_rng_state(state)
+    >>> gradlab.equal(a, gradlab.rand(2))
+    True
+    """
     return default_generator._source.bit_generator.state
 
 
 def set_rng_state(state: dict) -> None:
-    """Continue from a state that `get_rng_state` gave."""
+    """Continue from a state that `get_rng_state` gave.
+
+    >>> import gradlab
+    >>> state = gradlab.get_rng_state()
+    >>> a = gradlab.randn(2)
+    >>> gradlab.set_rng_state(state)
+    >>> gradlab.equal(a, gradlab.randn(2))
+    True
+    """
     default_generator._source.bit_generator.state = state
 
 
@@ -320,20 +416,37 @@ def _floats(dtype: Any) -> np.dtype:
 
 
 def rand(*size: Any, generator: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Any:
-    """Uniform on [0, 1)."""
+    """Uniform on [0, 1).
+
+    >>> import gradlab
+    >>> x = gradlab.rand(2, 3)
+    >>> x.shape, bool(((x >= 0) & (x < 1)).all())
+    (gradlab.Size([2, 3]), True)
+    """
     kind = _floats(dtype)
     draw = np.float64 if kind == np.float64 else np.float32
     return finished(source(generator).random(_shape(size), dtype=draw).astype(kind, copy=False), requires_grad, device)
 
 
 def randn(*size: Any, generator: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Any:
-    """Normal with mean 0 and standard deviation 1."""
+    """Normal with mean 0 and standard deviation 1.
+
+    >>> import gradlab
+    >>> gradlab.randn(2, 3).shape
+    gradlab.Size([2, 3])
+    """
     values = source(generator).standard_normal(_shape(size))
     return finished(np.asarray(values, _floats(dtype)), requires_grad, device)
 
 
 def randint(low: int, high: Any = None, size: Any = None, *, generator: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Any:
-    """Whole numbers from `low` (0) up to but without `high`: `randint(10, (2,))` or `randint(1, 7, (2,))`."""
+    """Whole numbers from `low` (0) up to but without `high`: `randint(10, (2,))` or `randint(1, 7, (2,))`.
+
+    >>> import gradlab
+    >>> x = gradlab.randint(1, 7, (100,))
+    >>> x.dtype, bool(((x >= 1) & (x <= 6)).all())
+    (gradlab.int64, True)
+    """
     if size is None:
         low, high, size = 0, low, high
     values = source(generator).integers(low, high, _shape((size,)))
@@ -341,28 +454,53 @@ def randint(low: int, high: Any = None, size: Any = None, *, generator: Any = No
 
 
 def randperm(n: int, *, generator: Any = None, dtype: Any = None, device: Any = None) -> Any:
-    """The numbers 0 to n - 1 in random order."""
+    """The numbers 0 to n - 1 in random order.
+
+    >>> import gradlab
+    >>> gradlab.randperm(4).sort().values
+    tensor([0, 1, 2, 3])
+    """
     return finished(source(generator).permutation(n).astype(_kind(dtype, np.dtype(np.int64))), False, device)
 
 
 def rand_like(input: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Any:
-    """Uniform on [0, 1), in the shape of another tensor."""
+    """Uniform on [0, 1), in the shape of another tensor.
+
+    >>> import gradlab
+    >>> gradlab.rand_like(gradlab.ones(2, 3)).shape
+    gradlab.Size([2, 3])
+    """
     return rand(tuple(input.shape), dtype=_like(input, dtype), device=device, requires_grad=requires_grad)
 
 
 def randn_like(input: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Any:
-    """Normal numbers in the shape of another tensor."""
+    """Normal numbers in the shape of another tensor.
+
+    >>> import gradlab
+    >>> gradlab.randn_like(gradlab.ones(2, 3)).shape
+    gradlab.Size([2, 3])
+    """
     return randn(tuple(input.shape), dtype=_like(input, dtype), device=device, requires_grad=requires_grad)
 
 
 def randint_like(input: Any, low: int, high: Any = None, *, dtype: Any = None, device: Any = None) -> Any:
-    """Whole numbers in the shape and dtype of another tensor."""
+    """Whole numbers in the shape and dtype of another tensor.
+
+    >>> import gradlab
+    >>> gradlab.randint_like(gradlab.ones(2), 5, 6)
+    tensor([5., 5.])
+    """
     low, high = (0, low) if high is None else (low, high)
     return randint(low, high, tuple(input.shape), dtype=_like(input, dtype), device=device)
 
 
 def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None) -> Any:
-    """Normal numbers with the given mean and standard deviation (numbers or tensors)."""
+    """Normal numbers with the given mean and standard deviation (numbers or tensors).
+
+    >>> import gradlab
+    >>> gradlab.normal(gradlab.tensor([1.0, 100.0]), 0.0)
+    tensor([  1., 100.])
+    """
     mean_, std_ = [x._array if isinstance(x, TensorBase) else x for x in (mean, std)]
     values = source(generator).normal(mean_, std_, None if size is None else _shape((size,)))
     kinds = [x._array.dtype for x in (mean, std) if isinstance(x, TensorBase)]
@@ -372,7 +510,12 @@ def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None
 
 
 def bernoulli(input: Any, *, generator: Any = None) -> Any:
-    """1 with the probability that the element says, else 0."""
+    """1 with the probability that the element says, else 0.
+
+    >>> import gradlab
+    >>> gradlab.bernoulli(gradlab.tensor([0.0, 1.0]))
+    tensor([0., 1.])
+    """
     array = input._array
     if array.size and not (array.min() >= 0 and array.max() <= 1):
         raise RuntimeError("Expected p_in >= 0 && p_in <= 1: bernoulli takes probabilities")
@@ -382,7 +525,12 @@ def bernoulli(input: Any, *, generator: Any = None) -> Any:
 
 
 def multinomial(input: Any, num_samples: int, replacement: bool = False, *, generator: Any = None) -> Any:
-    """Indices drawn by weight, from a vector of weights or from each row of a matrix."""
+    """Indices drawn by weight, from a vector of weights or from each row of a matrix.
+
+    >>> import gradlab
+    >>> gradlab.multinomial(gradlab.tensor([0.0, 1.0, 0.0]), 2, replacement=True)
+    tensor([1, 1])
+    """
     rows = input._array if input.ndim == 2 else input._array[None]
     draws = [source(generator).choice(len(row), num_samples, replacement, row.astype(float) / row.sum(dtype=float)) for row in rows]
     out = make(np.array(draws, np.int64) if input.ndim == 2 else draws[0].astype(np.int64))

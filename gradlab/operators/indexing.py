@@ -165,7 +165,12 @@ def scatter(self, dim, index, src=None, *, value=None, reduce=None):
 
 
 def scatter_add(self, dim, index, src):
-    """A copy of `self` with `src` added at the indices along `dim`."""
+    """A copy of `self` with `src` added at the indices along `dim`.
+
+    >>> import gradlab
+    >>> gradlab.scatter_add(gradlab.zeros(3), 0, gradlab.tensor([1, 1]), gradlab.tensor([2.0, 3.0]))
+    tensor([0., 5., 0.])
+    """
     return scattered_sum(self, _scatter_ready("scatter_add", self, dim, index, src), index, src)
 
 
@@ -258,22 +263,42 @@ def _check_source(name, self, dim, index, source):
 
 
 def index_select(self, dim, index):
-    """Whole slices along `dim`, in the order of the index."""
+    """Whole slices along `dim`, in the order of the index.
+
+    >>> import gradlab
+    >>> gradlab.index_select(gradlab.tensor([[1, 2], [3, 4]]), 0, gradlab.tensor([1, 1])).tolist()
+    [[3, 4], [3, 4]]
+    """
     return index_rows(self, _check_rows("index_select", self, dim, index), index)
 
 
 def index_add(self, dim, index, source, *, alpha=1):
-    """A copy of `self` with the slices of `source` (times alpha) added at the indices along `dim`."""
+    """A copy of `self` with the slices of `source` (times alpha) added at the indices along `dim`.
+
+    >>> import gradlab
+    >>> gradlab.index_add(gradlab.ones(3), 0, gradlab.tensor([0, 0]), gradlab.tensor([1.0, 2.0]))
+    tensor([4., 1., 1.])
+    """
     return index_added(self, _check_rows("index_add", self, dim, index, source), index, source, alpha)
 
 
 def index_copy(self, dim, index, source):
-    """A copy of `self` with the slices of `source` written at the indices along `dim`."""
+    """A copy of `self` with the slices of `source` written at the indices along `dim`.
+
+    >>> import gradlab
+    >>> gradlab.index_copy(gradlab.zeros(3), 0, gradlab.tensor([2, 0]), gradlab.tensor([1.0, 2.0]))
+    tensor([2., 0., 1.])
+    """
     return index_copied(self, _check_rows("index_copy", self, dim, index, source), index, source)
 
 
 def index_fill(self, dim, index, value):
-    """A copy of `self` with a number (or a 0-d tensor) at the indices along `dim`."""
+    """A copy of `self` with a number (or a 0-d tensor) at the indices along `dim`.
+
+    >>> import gradlab
+    >>> gradlab.index_fill(gradlab.zeros(3), 0, gradlab.tensor([0, 2]), 5.0)
+    tensor([5., 0., 5.])
+    """
     dim = _check_rows("index_fill", self, dim, index)
     if is_number(value):
         return index_filled(self, dim, index, value)
@@ -338,7 +363,13 @@ def masked_fill(self, mask, value):
 
 
 def masked_select(self, mask):
-    """The elements where the mask is True, as a vector."""
+    """The elements where the mask is True, as a vector.
+
+    >>> import gradlab
+    >>> x = gradlab.tensor([1.0, -2.0, 3.0])
+    >>> gradlab.masked_select(x, x > 0)
+    tensor([1., 3.])
+    """
     _check_mask("masked_select", mask)
     return masked_selected(self, mask)
 
@@ -392,7 +423,12 @@ zeros_number = operator(None, lambda like: np.zeros((), like.dtype))
 
 
 def index_put(self, indices, values, accumulate=False):
-    """A copy of `self` with values written (or added) at an advanced index."""
+    """A copy of `self` with values written (or added) at an advanced index.
+
+    >>> import gradlab
+    >>> gradlab.index_put(gradlab.zeros(3), (gradlab.tensor([0, 2]),), gradlab.tensor([1.0, 2.0]))
+    tensor([1., 0., 2.])
+    """
     if values.dtype is not self.dtype:
         raise RuntimeError(
             f"Index put requires the source and destination dtypes match, got {self.dtype} for the destination and "
@@ -571,5 +607,11 @@ def _fitting(value, shape):
 
 
 def nonzero(self, *, as_tuple=False):
-    """Where the elements are not zero: one row of indices each, or a tuple of index vectors."""
+    """Where the elements are not zero: one row of indices each, or a tuple of index vectors.
+
+    >>> import gradlab
+    >>> gradlab.nonzero(gradlab.tensor([0, 5, 6]))
+    tensor([[1],
+            [2]])
+    """
     return where(self != 0) if as_tuple else nonzero_rows(self)

@@ -40,7 +40,12 @@ bitwise_or_, bitwise_xor_ = inplace(pointwise.bitwise_or), inplace(pointwise.bit
 
 
 def copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
-    """Write the values of `src`, broadcast to this shape, into this tensor; gradients then go to `src`."""
+    """Write the values of `src`, broadcast to this shape, into this tensor; gradients then go to `src`.
+
+    >>> import gradlab
+    >>> gradlab.zeros(2, 2).copy_(gradlab.tensor([1.0, 2.0])).tolist()
+    [[1.0, 2.0], [1.0, 2.0]]
+    """
     if is_number(src):
         return fill_(self, src)
     return copied_into(self, src)
@@ -73,12 +78,22 @@ def _value(value):
 
 
 def fill(self: Any, value: Any) -> Any:
-    """One value everywhere, in the shape and dtype of `self`."""
+    """One value everywhere, in the shape and dtype of `self`.
+
+    >>> import gradlab
+    >>> gradlab.fill(gradlab.zeros(2), 3)
+    tensor([3., 3.])
+    """
     return filled_number(self, value) if is_number(_value(value)) else filled(self, value)
 
 
 def fill_(self: Any, value: Any) -> Any:
-    """Write one value (a number or a 0-d tensor) everywhere."""
+    """Write one value (a number or a 0-d tensor) everywhere.
+
+    >>> import gradlab
+    >>> gradlab.zeros(2).fill_(3)
+    tensor([3., 3.])
+    """
     return fill_number_(self, value) if is_number(_value(value)) else fill_tensor_(self, value)
 
 
@@ -102,22 +117,44 @@ _integers = _random(
 
 
 def uniform_(self: Any, a: float = 0.0, b: float = 1.0, *, generator: Any = None) -> Any:
-    """Draw every element uniformly between a and b."""
+    """Draw every element uniformly between a and b.
+
+    >>> import gradlab
+    >>> x = gradlab.empty(100).uniform_(2, 3)
+    >>> bool(((x >= 2) & (x <= 3)).all())
+    True
+    """
     return _uniform(self, a, b, generator)
 
 
 def normal_(self: Any, mean: float = 0.0, std: float = 1.0, *, generator: Any = None) -> Any:
-    """Draw every element from a normal distribution."""
+    """Draw every element from a normal distribution.
+
+    >>> import gradlab
+    >>> gradlab.empty(2).normal_(5, 0)
+    tensor([5., 5.])
+    """
     return _normal(self, mean, std, generator)
 
 
 def bernoulli_(self: Any, p: float = 0.5, *, generator: Any = None) -> Any:
-    """Make every element 1 with probability p, else 0."""
+    """Make every element 1 with probability p, else 0.
+
+    >>> import gradlab
+    >>> gradlab.empty(3).bernoulli_(1.0)
+    tensor([1., 1., 1.])
+    """
     return _bernoulli(self, p, generator)
 
 
 def random_(self: Any, low: int = 0, high: int | None = None, *, generator: Any = None) -> Any:
-    """Draw whole numbers from low up to but without high."""
+    """Draw whole numbers from low up to but without high.
+
+    >>> import gradlab
+    >>> x = gradlab.empty(100).random_(1, 7)
+    >>> bool(((x >= 1) & (x <= 6)).all())
+    True
+    """
     low, high = (0, low) if high is None and low else (low, high)
     return _integers(self, low, 2**24 if high is None else high, generator)
 
@@ -140,7 +177,12 @@ _turn = inplace(operator("TBackward1", lambda self: self.T, view=True, self=lamb
 
 
 def squeeze_(self: Any, dim: Any = None) -> Any:
-    """Leave out dims of size 1, in place."""
+    """Leave out dims of size 1, in place.
+
+    >>> import gradlab
+    >>> gradlab.ones(1, 3).squeeze_().shape
+    gradlab.Size([3])
+    """
     if dim is None:
         return _squeeze_all(self)
     ndim = self.ndim
@@ -148,17 +190,32 @@ def squeeze_(self: Any, dim: Any = None) -> Any:
 
 
 def unsqueeze_(self: Any, dim: int) -> Any:
-    """Put in a dim of size 1, in place."""
+    """Put in a dim of size 1, in place.
+
+    >>> import gradlab
+    >>> gradlab.ones(3).unsqueeze_(0).shape
+    gradlab.Size([1, 3])
+    """
     return _unsqueeze(self, axis(dim, self.ndim + 1))
 
 
 def transpose_(self: Any, dim0: int, dim1: int) -> Any:
-    """Swap two dims, in place."""
+    """Swap two dims, in place.
+
+    >>> import gradlab
+    >>> gradlab.ones(2, 3).transpose_(0, 1).shape
+    gradlab.Size([3, 2])
+    """
     return _transpose(self, axis(dim0, self.ndim), axis(dim1, self.ndim))
 
 
 def t_(self: Any) -> Any:
-    """Transpose a matrix, in place."""
+    """Transpose a matrix, in place.
+
+    >>> import gradlab
+    >>> gradlab.ones(2, 3).t_().shape
+    gradlab.Size([3, 2])
+    """
     if self.ndim > 2:
         raise RuntimeError(f"t_() expects a tensor with <= 2 dimensions, but self is {self.ndim}D")
     return _turn(self)

@@ -202,7 +202,13 @@ def _batched(self, other):
 
 
 def outer(self, vec2):
-    """Every product of an element of one vector with one of the other."""
+    """Every product of an element of one vector with one of the other.
+
+    >>> import gradlab
+    >>> gradlab.outer(gradlab.tensor([1.0, 2.0]), gradlab.tensor([3.0, 4.0]))
+    tensor([[3., 4.],
+            [6., 8.]])
+    """
     if self.ndim != 1 or vec2.ndim != 1:
         raise RuntimeError(f"outer: Expected 1-D argument self and vec2, but got {self.ndim}-D and {vec2.ndim}-D")
     return mul(view(self, (-1, 1)), vec2)
@@ -322,7 +328,12 @@ def _pair_product(left, right, dims):
 
 
 def tensordot(a, b, dims=2):
-    """The sum of products over the last dims of `a` and the first of `b`, or over two lists of dims."""
+    """The sum of products over the last dims of `a` and the first of `b`, or over two lists of dims.
+
+    >>> import gradlab
+    >>> gradlab.tensordot(gradlab.ones(2, 3, 4), gradlab.ones(3, 4, 5), dims=2).shape
+    gradlab.Size([2, 5])
+    """
     if isinstance(dims, int):
         if dims < 0 or dims > builtins_min(a.ndim, b.ndim):
             raise RuntimeError(f"tensordot expects dims >= 0 and at most the number of dims, but got dims={dims}")

@@ -130,7 +130,12 @@ def softmax(self, dim=None, dtype=None):
 
 
 def log_softmax(self, dim=None, dtype=None):
-    """`log(softmax(x))` along `dim`, computed without overflow."""
+    """`log(softmax(x))` along `dim`, computed without overflow.
+
+    >>> import gradlab
+    >>> gradlab.log_softmax(gradlab.tensor([0.0, 0.0]), dim=0)
+    tensor([-0.6931, -0.6931])
+    """
     self = _floating(self, dtype, "log_softmax")
     return log_softmax_along(self, axis(dim, self.ndim))
 
@@ -281,7 +286,7 @@ def _nll_factors(like, shape, target, weight, total_weight, reduction, ignore_in
     dim = int(len(shape) != 1)
     scale = _nll_scale(target, weight, ignore_index, shape[dim], like.dtype)
     if reduction == "mean":
-        scale /= total_weight
+        np.divide(scale, total_weight, out=scale, where=scale != 0)  # all ignored: no gradient, though the loss is NaN
     return np.expand_dims(-scale, dim)
 
 

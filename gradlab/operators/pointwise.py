@@ -111,12 +111,22 @@ def add(self, other, *, alpha=1):
 
 
 def sub(self, other, *, alpha=1):
-    """`self - alpha * other`."""
+    """`self - alpha * other`.
+
+    >>> import gradlab
+    >>> gradlab.sub(gradlab.tensor([3.0, 4.0]), 1, alpha=2)
+    tensor([1., 2.])
+    """
     return minus(self, other) if alpha == 1 else minus_scaled(self, other, alpha)
 
 
 def rsub(self, other, *, alpha=1):
-    """`other - alpha * self`."""
+    """`other - alpha * self`.
+
+    >>> import gradlab
+    >>> gradlab.rsub(gradlab.tensor([3.0, 4.0]), 1)
+    tensor([-2., -3.])
+    """
     if is_number(other):
         return rsub_number(as_float_if(self, other, alpha), other, alpha)
     return rsub_tensor(self, other, alpha)
@@ -166,7 +176,12 @@ number_remainder = operator(
 
 
 def remainder(self, other):
-    """What floor division leaves: the sign is `other`'s, as in Python."""
+    """What floor division leaves: the sign is `other`'s, as in Python.
+
+    >>> import gradlab
+    >>> gradlab.remainder(gradlab.tensor([-5, 5]), 3)
+    tensor([1, 2])
+    """
     return remainder_number(as_float_if(self, other), other) if is_number(other) else remainder_tensor(self, other)
 
 
@@ -183,14 +198,24 @@ def as_float_if(self, *numbers):
 
 
 def positive(self):
-    """`self` itself."""
+    """`self` itself.
+
+    >>> import gradlab
+    >>> gradlab.positive(gradlab.tensor([-1.0, 2.0]))
+    tensor([-1.,  2.])
+    """
     if self.dtype == bool:
         raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
     return self
 
 
 def true_divide(self, other):
-    """`self / other`."""
+    """`self / other`.
+
+    >>> import gradlab
+    >>> gradlab.true_divide(gradlab.tensor([1, 2]), 4)
+    tensor([0.2500, 0.5000])
+    """
     return divide(self, other)
 
 
@@ -242,7 +267,12 @@ def pow(self, exponent):
 
 
 def square(self):
-    """`self ** 2`."""
+    """`self ** 2`.
+
+    >>> import gradlab
+    >>> gradlab.square(gradlab.tensor([-3.0, 0.5]))
+    tensor([9.0000, 0.2500])
+    """
     return power_number(self, 2)
 
 
@@ -504,12 +534,22 @@ def clamp(self, min=None, max=None):
 
 
 def clamp_min(self, min):
-    """`self`, at least `min`."""
+    """`self`, at least `min`.
+
+    >>> import gradlab
+    >>> gradlab.clamp_min(gradlab.tensor([-2.0, 3.0]), 0)
+    tensor([0., 3.])
+    """
     return clamp_min_number(as_float_if(self, min), min) if is_number(min) else clamp_min_tensor(self, min)
 
 
 def clamp_max(self, max):
-    """`self`, at most `max`."""
+    """`self`, at most `max`.
+
+    >>> import gradlab
+    >>> gradlab.clamp_max(gradlab.tensor([-2.0, 3.0]), 1)
+    tensor([-2.,  1.])
+    """
     return clamp_max_number(as_float_if(self, max), max) if is_number(max) else clamp_max_tensor(self, max)
 
 
@@ -535,12 +575,22 @@ def _lerp(self, end, weight):
 
 
 def lerp(self, end, weight):
-    """From `self` to `end`, the fraction `weight` of the way."""
+    """From `self` to `end`, the fraction `weight` of the way.
+
+    >>> import gradlab
+    >>> gradlab.lerp(gradlab.tensor([0.0, 10.0]), gradlab.tensor([1.0, 20.0]), 0.25)
+    tensor([ 0.2500, 12.5000])
+    """
     return lerp_number(self, end, weight) if is_number(weight) else lerp_tensor(self, end, weight)
 
 
 def nan_to_num(self, nan=None, posinf=None, neginf=None):
-    """NaN becomes 0 (or `nan`), the infinities the largest numbers of the dtype (or the given ones)."""
+    """NaN becomes 0 (or `nan`), the infinities the largest numbers of the dtype (or the given ones).
+
+    >>> import gradlab
+    >>> gradlab.nan_to_num(gradlab.tensor([float("nan"), float("inf"), 1.0]), posinf=100.0)
+    tensor([  0., 100.,   1.])
+    """
     return finite(self, nan, posinf, neginf)
 
 
@@ -597,10 +647,21 @@ def comparable(other):
 
 
 def allclose(self, other, rtol=1e-05, atol=1e-08, equal_nan=False):
-    """True when every `|self - other| <= atol + rtol * |other|`."""
+    """True when every `|self - other| <= atol + rtol * |other|`.
+
+    >>> import gradlab
+    >>> gradlab.allclose(gradlab.tensor([1.0, 2.0]), gradlab.tensor([1.0, 2.00001]))
+    True
+    """
     return bool(isclose(self, other, rtol, atol, equal_nan).all())
 
 
 def equal(self, other):
-    """True when both have the same shape and the same elements."""
+    """True when both have the same shape and the same elements.
+
+    >>> import gradlab
+    >>> x = gradlab.tensor([1, 2])
+    >>> gradlab.equal(x, gradlab.tensor([1, 2])), gradlab.equal(x, gradlab.tensor([1]))
+    (True, False)
+    """
     return self.shape == other.shape and bool(eq(self, other).all())

@@ -172,7 +172,12 @@ def var(self, dim=None, unbiased=None, keepdim=False, *, correction=None):
 
 
 def std(self, dim=None, unbiased=None, keepdim=False, *, correction=None):
-    """The standard deviation, by default over n - 1 (`correction=1`)."""
+    """The standard deviation, by default over n - 1 (`correction=1`).
+
+    >>> import gradlab
+    >>> gradlab.std(gradlab.tensor([1.0, 2.0, 4.0])), gradlab.std(gradlab.tensor([1.0, 2.0, 4.0]), correction=0)
+    (tensor(1.5275), tensor(1.2472))
+    """
     dim, correction = _spread_options(self, "std", dim, unbiased, correction)
     return std_dims(self, dim, correction, keepdim)
 
@@ -189,7 +194,12 @@ def var_mean(self, dim=None, unbiased=None, keepdim=False, *, correction=None):
 
 
 def std_mean(self, dim=None, unbiased=None, keepdim=False, *, correction=None):
-    """The standard deviation and the mean, as a tuple."""
+    """The standard deviation and the mean, as a tuple.
+
+    >>> import gradlab
+    >>> gradlab.std_mean(gradlab.tensor([1.0, 2.0, 3.0]))
+    (tensor(1.), tensor(2.))
+    """
     dim, correction = _spread_options(self, "std_mean", dim, unbiased, correction)
     return tuple(std_mean_dims(self, dim, correction, keepdim))
 
@@ -288,7 +298,12 @@ def cumsum(self, dim, *, dtype=None):
 
 
 def cumprod(self, dim, *, dtype=None):
-    """Running products along `dim`."""
+    """Running products along `dim`.
+
+    >>> import gradlab
+    >>> gradlab.cumprod(gradlab.tensor([1.0, 2.0, 3.0]), dim=0)
+    tensor([1., 2., 6.])
+    """
     return products(cast(self, dtype) if dtype is not None else self, axis(dim, self.ndim))
 
 
@@ -417,7 +432,13 @@ def max(self, dim=None, keepdim=False):
 
 
 def min(self, dim=None, keepdim=False):
-    """The smallest element, or (values, indices) along a dim, or the smaller of two tensors."""
+    """The smallest element, or (values, indices) along a dim, or the smaller of two tensors.
+
+    >>> import gradlab
+    >>> x = gradlab.tensor([[1.0, 5.0], [7.0, 2.0]])
+    >>> gradlab.min(x), gradlab.min(x, dim=1).values
+    (tensor(1.), tensor([1., 2.]))
+    """
     from gradlab.operators.pointwise import minimum
 
     if dim is None:
@@ -428,12 +449,23 @@ def min(self, dim=None, keepdim=False):
 
 
 def median(self, dim=None, keepdim=False):
-    """The middle element (the lower of two), or (values, indices) along a dim."""
+    """The middle element (the lower of two), or (values, indices) along a dim.
+
+    >>> import gradlab
+    >>> gradlab.median(gradlab.tensor([3.0, 1.0, 4.0, 2.0]))
+    tensor(2.)
+    """
     return median_all(self) if dim is None else Median(*median_dim(self, axis(dim, self.ndim), keepdim))
 
 
 def kthvalue(self, k, dim=-1, keepdim=False):
-    """The k-th smallest element along a dim, counted from 1, and its index."""
+    """The k-th smallest element along a dim, counted from 1, and its index.
+
+    >>> import gradlab
+    >>> values, indices = gradlab.kthvalue(gradlab.tensor([3.0, 1.0, 2.0]), 2)
+    >>> values, indices
+    (tensor(2.), tensor(2))
+    """
     dim = axis(dim, self.ndim)
     if not 1 <= k <= (self.shape[dim] if self.ndim else 1):
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {dim}")
@@ -473,12 +505,24 @@ smallest = operator(
 
 
 def amax(self, dim=(), keepdim=False):
-    """The largest element along dims (default: all); ties share the gradient evenly."""
+    """The largest element along dims (default: all); ties share the gradient evenly.
+
+    >>> import gradlab
+    >>> x = gradlab.tensor([[1.0, 5.0], [7.0, 2.0]])
+    >>> gradlab.amax(x), gradlab.amax(x, dim=0)
+    (tensor(7.), tensor([7., 5.]))
+    """
     return largest(self, dim, keepdim)
 
 
 def amin(self, dim=(), keepdim=False):
-    """The smallest element along dims (default: all); ties share the gradient evenly."""
+    """The smallest element along dims (default: all); ties share the gradient evenly.
+
+    >>> import gradlab
+    >>> x = gradlab.tensor([[1.0, 5.0], [7.0, 2.0]])
+    >>> gradlab.amin(x), gradlab.amin(x, dim=0)
+    (tensor(1.), tensor([1., 2.]))
+    """
     return smallest(self, dim, keepdim)
 
 
@@ -518,12 +562,24 @@ running_min = operator(
 
 
 def cummax(self, dim):
-    """The running maximum along `dim`, and where it was reached."""
+    """The running maximum along `dim`, and where it was reached.
+
+    >>> import gradlab
+    >>> values, indices = gradlab.cummax(gradlab.tensor([2.0, 1.0, 3.0]), dim=0)
+    >>> values, indices
+    (tensor([2., 2., 3.]), tensor([0, 0, 2]))
+    """
     return Cummax(*running_max(self, axis(dim, self.ndim)))
 
 
 def cummin(self, dim):
-    """The running minimum along `dim`, and where it was reached."""
+    """The running minimum along `dim`, and where it was reached.
+
+    >>> import gradlab
+    >>> values, indices = gradlab.cummin(gradlab.tensor([2.0, 1.0, 3.0]), dim=0)
+    >>> values, indices
+    (tensor([2., 1., 1.]), tensor([0, 1, 1]))
+    """
     return Cummin(*running_min(self, axis(dim, self.ndim)))
 
 
@@ -567,7 +623,12 @@ def sort(self, dim=-1, descending=False, stable=None):
 
 
 def argsort(self, dim=-1, descending=False, stable=None):
-    """The indices that sort along a dim."""
+    """The indices that sort along a dim.
+
+    >>> import gradlab
+    >>> gradlab.argsort(gradlab.tensor([2.0, 3.0, 1.0]), descending=True)
+    tensor([1, 0, 2])
+    """
     return sort(self.detach(), dim, descending).indices
 
 
@@ -581,7 +642,13 @@ top = operator(
 
 
 def topk(self, k, dim=-1, largest=True, sorted=True):
-    """The k largest (or smallest) elements along a dim, in order, and their indices."""
+    """The k largest (or smallest) elements along a dim, in order, and their indices.
+
+    >>> import gradlab
+    >>> values, indices = gradlab.topk(gradlab.tensor([2.0, 3.0, 1.0]), 2)
+    >>> values, indices
+    (tensor([3., 2.]), tensor([1, 0]))
+    """
     dim = axis(dim, self.ndim)
     if not 0 <= k <= (self.shape[dim] if self.ndim else 1):
         raise RuntimeError("selected index k out of range")
@@ -621,7 +688,7 @@ def logsumexp(self, dim, keepdim=False):
 
     >>> import gradlab
     >>> gradlab.tensor([1000.0, 1000.0]).logsumexp(0)
-    tensor(1000.6931)
+    tensor(1000.6932)
     """
     return log_sum_exp(self, dim, keepdim)
 
@@ -711,7 +778,13 @@ unique = operator(None, lambda self: np.unique(self))
 
 
 def norm(self, p="fro", dim=None, keepdim=False, *, dtype=None):
-    """The p-norm of the elements taken as a vector ("fro" is 2); "nuc" sums the singular values of a matrix."""
+    """The p-norm of the elements taken as a vector ("fro" is 2); "nuc" sums the singular values of a matrix.
+
+    >>> import gradlab
+    >>> x = gradlab.tensor([3.0, -4.0])
+    >>> gradlab.norm(x), gradlab.norm(x, p=1)
+    (tensor(5.), tensor(7.))
+    """
     from gradlab.operators.linalg import nuclear_norm
 
     if dtype is not None:

@@ -51,7 +51,13 @@ def clone(self, *, memory_format="preserve_format"):
 
 
 def contiguous(self, memory_format="contiguous_format"):
-    """`self` when its memory is in row order, else a copy that is."""
+    """`self` when its memory is in row order, else a copy that is.
+
+    >>> import gradlab
+    >>> x = gradlab.ones(2, 3)
+    >>> x.contiguous() is x, x.t().contiguous() is x
+    (True, False)
+    """
     array = self._array
     if memory_format == "channels_last":
         in_order = array.ndim == 4 and array.transpose(0, 2, 3, 1).flags.c_contiguous
@@ -61,7 +67,13 @@ def contiguous(self, memory_format="contiguous_format"):
 
 
 def is_contiguous(self, memory_format="contiguous_format"):
-    """Whether the memory is in row order."""
+    """Whether the memory is in row order.
+
+    >>> import gradlab
+    >>> x = gradlab.ones(2, 3)
+    >>> x.is_contiguous(), x.t().is_contiguous()
+    (True, False)
+    """
     return contiguous(self, memory_format) is self
 
 
@@ -151,7 +163,12 @@ def view(self, *shape, size=None, dtype=None):
 
 
 def view_as(self, other):
-    """`view` in the shape of another tensor."""
+    """`view` in the shape of another tensor.
+
+    >>> import gradlab
+    >>> gradlab.arange(4).view_as(gradlab.ones(2, 2)).tolist()
+    [[0, 1], [2, 3]]
+    """
     return view(self, other.shape)
 
 
@@ -170,12 +187,22 @@ def reshape(self, *shape):
 
 
 def reshape_as(self, other):
-    """`reshape` in the shape of another tensor."""
+    """`reshape` in the shape of another tensor.
+
+    >>> import gradlab
+    >>> gradlab.arange(4).reshape_as(gradlab.ones(2, 2)).tolist()
+    [[0, 1], [2, 3]]
+    """
     return reshape(self, other.shape)
 
 
 def flatten(self, start_dim=0, end_dim=-1):
-    """The dims from `start_dim` to `end_dim` made one; `self` where that changes nothing."""
+    """The dims from `start_dim` to `end_dim` made one; `self` where that changes nothing.
+
+    >>> import gradlab
+    >>> gradlab.flatten(gradlab.ones(2, 3, 4), start_dim=1).shape
+    gradlab.Size([2, 12])
+    """
     shape = self.shape
     first, last = axis(start_dim, len(shape)), axis(end_dim, len(shape))
     if first > last:
@@ -188,12 +215,22 @@ def flatten(self, start_dim=0, end_dim=-1):
 
 
 def ravel(self):
-    """All elements in one dimension."""
+    """All elements in one dimension.
+
+    >>> import gradlab
+    >>> gradlab.ravel(gradlab.tensor([[1, 2], [3, 4]]))
+    tensor([1, 2, 3, 4])
+    """
     return view(contiguous(self), -1) if self.numel() else reshape(contiguous(self), (0,))
 
 
 def unflatten(self, dim, sizes):
-    """One dim made several; one of the sizes may be -1."""
+    """One dim made several; one of the sizes may be -1.
+
+    >>> import gradlab
+    >>> gradlab.unflatten(gradlab.ones(2, 6), 1, (3, -1)).shape
+    gradlab.Size([2, 3, 2])
+    """
     shape = tuple(self.shape)
     dim, wanted = axis(dim, len(shape)), tuple(sizes)
     if not wanted:
@@ -248,17 +285,33 @@ def expand(self, *size, implicit=False):
 
 
 def expand_as(self, other):
-    """`expand` to the shape of another tensor."""
+    """`expand` to the shape of another tensor.
+
+    >>> import gradlab
+    >>> gradlab.tensor([[1], [2]]).expand_as(gradlab.ones(2, 2)).tolist()
+    [[1, 1], [2, 2]]
+    """
     return expand(self, *other.shape)
 
 
 def broadcast_to(self, size):
-    """`expand` to a shape."""
+    """`expand` to a shape.
+
+    >>> import gradlab
+    >>> gradlab.broadcast_to(gradlab.tensor([1, 2]), (2, 2)).tolist()
+    [[1, 2], [1, 2]]
+    """
     return expand(self, *size)
 
 
 def broadcast_tensors(*tensors):
-    """All expanded to their common shape."""
+    """All expanded to their common shape.
+
+    >>> import gradlab
+    >>> a, b = gradlab.broadcast_tensors(gradlab.ones(3, 1), gradlab.ones(4))
+    >>> a.shape, b.shape
+    (gradlab.Size([3, 4]), gradlab.Size([3, 4]))
+    """
     try:
         shape = np.broadcast_shapes(*[tuple(t.shape) for t in tensors])
     except ValueError as error:
@@ -292,14 +345,24 @@ def transpose(self, dim0, dim1):
 
 
 def t(self):
-    """A matrix transposed, as a view; a tensor with fewer dims as it is."""
+    """A matrix transposed, as a view; a tensor with fewer dims as it is.
+
+    >>> import gradlab
+    >>> gradlab.t(gradlab.tensor([[1, 2], [3, 4]])).tolist()
+    [[1, 3], [2, 4]]
+    """
     if self.ndim > 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {self.ndim}D; use .mT or transpose(dim0, dim1)")
     return turned(self)
 
 
 def permute(self, *dims):
-    """All dims in another order, as a view."""
+    """All dims in another order, as a view.
+
+    >>> import gradlab
+    >>> gradlab.permute(gradlab.ones(2, 3, 4), (2, 0, 1)).shape
+    gradlab.Size([4, 2, 3])
+    """
     dims, ndim = sizes(dims), self.ndim
     if len(dims) != ndim:
         raise RuntimeError(f"permute(sparse_coo): number of dimensions in the tensor input {ndim} does not match the length of the desired ordering {len(dims)}")
@@ -310,7 +373,12 @@ def permute(self, *dims):
 
 
 def movedim(self, source, destination):
-    """Some dims moved to other places, the rest in their order."""
+    """Some dims moved to other places, the rest in their order.
+
+    >>> import gradlab
+    >>> gradlab.movedim(gradlab.ones(2, 3, 4), 0, -1).shape
+    gradlab.Size([3, 4, 2])
+    """
     ndim = self.ndim
     source = (source,) if isinstance(source, int) else tuple(source)
     destination = (destination,) if isinstance(destination, int) else tuple(destination)
@@ -324,14 +392,24 @@ def movedim(self, source, destination):
 
 
 def mT(self):
-    """The last two dims swapped."""
+    """The last two dims swapped.
+
+    >>> import gradlab
+    >>> gradlab.ones(5, 2, 3).mT.shape
+    gradlab.Size([5, 3, 2])
+    """
     if self.ndim == 1:
         raise RuntimeError("tensor.mT is only supported on matrices or batches of matrices. Got 1-D tensor.")
     return transpose(self, -2, -1)
 
 
 def reversed_dims(self):
-    """All dims in reverse order: `Tensor.T`."""
+    """All dims in reverse order: `Tensor.T`.
+
+    >>> import gradlab
+    >>> gradlab.ones(2, 3).T.shape
+    gradlab.Size([3, 2])
+    """
     return permute(self, *range(self.ndim - 1, -1, -1))
 
 
@@ -350,7 +428,13 @@ unsqueezed = _reshaped_back("UnsqueezeBackward0", lambda self, dim: np.expand_di
 
 
 def squeeze(self, dim=None):
-    """Dims of size 1 left out: all of them, or the given ones."""
+    """Dims of size 1 left out: all of them, or the given ones.
+
+    >>> import gradlab
+    >>> x = gradlab.ones(1, 3, 1)
+    >>> gradlab.squeeze(x).shape, gradlab.squeeze(x, 0).shape
+    (gradlab.Size([3]), gradlab.Size([3, 1]))
+    """
     if dim is None:
         return squeeze_all(self)
     ndim = self.ndim
@@ -358,7 +442,12 @@ def squeeze(self, dim=None):
 
 
 def unsqueeze(self, dim):
-    """A new dim of size 1 at `dim`."""
+    """A new dim of size 1 at `dim`.
+
+    >>> import gradlab
+    >>> gradlab.unsqueeze(gradlab.ones(3), 1).shape
+    gradlab.Size([3, 1])
+    """
     return unsqueezed(self, axis(dim, self.ndim + 1))
 
 
@@ -393,7 +482,12 @@ def cut(self, dim, start, stop):
 
 
 def select(self, dim, index):
-    """`self[index]` along a dim, as a view."""
+    """`self[index]` along a dim, as a view.
+
+    >>> import gradlab
+    >>> gradlab.select(gradlab.tensor([[1, 2], [3, 4]]), 1, 0)
+    tensor([1, 3])
+    """
     shape = self.shape
     if not shape:
         raise IndexError("select() cannot be applied to a 0-dim tensor.")
@@ -408,7 +502,12 @@ def _index(value):
 
 
 def narrow(self, dim, start, length):
-    """`length` elements from `start` along a dim, as a view."""
+    """`length` elements from `start` along a dim, as a view.
+
+    >>> import gradlab
+    >>> gradlab.narrow(gradlab.arange(5), 0, 1, 3)
+    tensor([1, 2, 3])
+    """
     if self.ndim == 0:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
     if length < 0:
@@ -468,7 +567,12 @@ builtins_abs = abs
 
 
 def diagonal(self, offset=0, dim1=0, dim2=1):
-    """The diagonal of two dims, as a view; it becomes the last dim."""
+    """The diagonal of two dims, as a view; it becomes the last dim.
+
+    >>> import gradlab
+    >>> gradlab.diagonal(gradlab.tensor([[1, 2], [3, 4]]))
+    tensor([1, 4])
+    """
     one, two = axis(dim1, self.ndim), axis(dim2, self.ndim)
     if one == two:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
@@ -476,7 +580,13 @@ def diagonal(self, offset=0, dim1=0, dim2=1):
 
 
 def diag_embed(self, offset=0, dim1=-2, dim2=-1):
-    """The last dim laid on the diagonal of a new square."""
+    """The last dim laid on the diagonal of a new square.
+
+    >>> import gradlab
+    >>> gradlab.diag_embed(gradlab.tensor([1, 2]))
+    tensor([[1, 0],
+            [0, 2]])
+    """
     one, two = axis(dim1, self.ndim + 1), axis(dim2, self.ndim + 1)
     if one == two:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
@@ -484,7 +594,12 @@ def diag_embed(self, offset=0, dim1=-2, dim2=-1):
 
 
 def diag(self, diagonal=0):
-    """A vector laid on the diagonal of a matrix, or a matrix's diagonal copied out."""
+    """A vector laid on the diagonal of a matrix, or a matrix's diagonal copied out.
+
+    >>> import gradlab
+    >>> gradlab.diag(gradlab.tensor([[1, 2], [3, 4]])), gradlab.diag(gradlab.tensor([1, 2])).tolist()
+    (tensor([1, 4]), [[1, 0], [0, 2]])
+    """
     if self.ndim == 1:
         return diag_embed(self, diagonal)
     if self.ndim != 2:
@@ -500,7 +615,12 @@ trace_of = operator(
 
 
 def trace(self):
-    """The sum of a matrix's diagonal."""
+    """The sum of a matrix's diagonal.
+
+    >>> import gradlab
+    >>> gradlab.trace(gradlab.tensor([[1.0, 2.0], [3.0, 4.0]]))
+    tensor(5.)
+    """
     if self.ndim != 2:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {self.ndim}")
     return trace_of(self)
@@ -573,7 +693,12 @@ def cat(tensors, dim=0):
 
 
 def stack(tensors, dim=0):
-    """The tensors along a new dim; all of one shape."""
+    """The tensors along a new dim; all of one shape.
+
+    >>> import gradlab
+    >>> gradlab.stack([gradlab.tensor([1, 2]), gradlab.tensor([3, 4])], dim=1).tolist()
+    [[1, 3], [2, 4]]
+    """
     tensors = _listed(tensors, "stack")
     for n, item in enumerate(tensors):
         if item.shape != tensors[0].shape:
@@ -585,13 +710,23 @@ def stack(tensors, dim=0):
 
 
 def hstack(tensors):
-    """Side by side: along the second dim (the only one of vectors)."""
+    """Side by side: along the second dim (the only one of vectors).
+
+    >>> import gradlab
+    >>> gradlab.hstack([gradlab.tensor([1, 2]), gradlab.tensor([3])])
+    tensor([1, 2, 3])
+    """
     tensors = [reshape(x, (1,)) if x.ndim == 0 else x for x in _listed(tensors, "hstack")]
     return cat(tensors, 0 if tensors[0].ndim == 1 else 1)
 
 
 def vstack(tensors):
-    """One below the other: vectors become rows."""
+    """One below the other: vectors become rows.
+
+    >>> import gradlab
+    >>> gradlab.vstack([gradlab.tensor([1, 2]), gradlab.tensor([3, 4])]).tolist()
+    [[1, 2], [3, 4]]
+    """
     return cat([unsqueeze(reshape(x, (1,)) if x.ndim == 0 else x, 0) if x.ndim < 2 else x for x in _listed(tensors, "vstack")], 0)
 
 
@@ -643,17 +778,22 @@ def split(self, split_size, dim=0):
                 f"split_with_sizes expects split_sizes to sum exactly to {size} (input tensor's size at dimension {dim}), "
                 f"but got split_sizes={list(split_size)}"
             )
-        return split_sizes(self, tuple(split_size), dim)
+        return tuple(split_sizes(self, tuple(split_size), dim))
     if split_size < 0 or (split_size == 0 and size):
         raise RuntimeError(f"split expects split_size be positive, but got split_size={split_size}")
-    return split_even(self, split_size or 1, dim)
+    return tuple(split_even(self, split_size or 1, dim))
 
 
 builtins_sum = sum
 
 
 def chunk(self, chunks, dim=0):
-    """At most `chunks` views along a dim, of equal length but for the last."""
+    """At most `chunks` views along a dim, of equal length but for the last.
+
+    >>> import gradlab
+    >>> [part.tolist() for part in gradlab.chunk(gradlab.arange(5), 2)]
+    [[0, 1, 2], [3, 4]]
+    """
     if self.ndim == 0:
         raise RuntimeError("chunk expects at least a 1-dimensional tensor")
     if chunks <= 0:
@@ -679,10 +819,15 @@ unbound = operator(
 
 
 def unbind(self, dim=0):
-    """All slices along a dim, as views."""
+    """All slices along a dim, as views.
+
+    >>> import gradlab
+    >>> gradlab.unbind(gradlab.tensor([[1, 2], [3, 4]]), dim=1)
+    (tensor([1, 3]), tensor([2, 4]))
+    """
     if self.ndim == 0:
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
-    return unbound(self, axis(dim, self.ndim))
+    return tuple(unbound(self, axis(dim, self.ndim)))
 
 
 def _windows(self, dim, size, step):
@@ -745,7 +890,12 @@ repeated = operator(
 
 
 def repeat(self, *repeats):
-    """A copy with the tensor repeated so many times along each dim."""
+    """A copy with the tensor repeated so many times along each dim.
+
+    >>> import gradlab
+    >>> gradlab.tensor([1, 2]).repeat(2, 2).tolist()
+    [[1, 2, 1, 2], [1, 2, 1, 2]]
+    """
     repeats = sizes(repeats)
     if len(repeats) < self.ndim:
         raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
@@ -755,13 +905,23 @@ def repeat(self, *repeats):
 
 
 def tile(self, *dims):
-    """`repeat`, where missing leading repeats are 1."""
+    """`repeat`, where missing leading repeats are 1.
+
+    >>> import gradlab
+    >>> gradlab.tile(gradlab.tensor([1, 2]), (2,))
+    tensor([1, 2, 1, 2])
+    """
     dims = sizes(dims)
     return repeat(self, (1,) * (self.ndim - len(dims)) + dims)
 
 
 def repeat_interleave(self, repeats, dim=None, *, output_size=None):
-    """Each element repeated in place along a dim (of the flattened tensor when no dim is given)."""
+    """Each element repeated in place along a dim (of the flattened tensor when no dim is given).
+
+    >>> import gradlab
+    >>> gradlab.repeat_interleave(gradlab.tensor([1, 2]), 2)
+    tensor([1, 1, 2, 2])
+    """
     from gradlab.operators.indexing import index_select
 
     if dim is None:
@@ -786,7 +946,12 @@ flipped = operator("FlipBackward0", lambda self, dims: np.flip(self, dims).copy(
 
 
 def flip(self, *args, dims=None):
-    """A copy with the order reversed along the dims."""
+    """A copy with the order reversed along the dims.
+
+    >>> import gradlab
+    >>> gradlab.flip(gradlab.tensor([[1, 2], [3, 4]]), (1,)).tolist()
+    [[2, 1], [4, 3]]
+    """
     dims = sizes(args if dims is None else (dims,))
     return flipped(self, axes(dims, self.ndim) if dims else ())
 
@@ -799,7 +964,12 @@ rolled = operator(
 
 
 def roll(self, shifts, dims=()):
-    """Elements moved along dims, those pushed out at one end come in at the other; without dims, of the flat tensor."""
+    """Elements moved along dims, those pushed out at one end come in at the other; without dims, of the flat tensor.
+
+    >>> import gradlab
+    >>> gradlab.roll(gradlab.tensor([1, 2, 3]), 1)
+    tensor([3, 1, 2])
+    """
     shifts = (shifts,) if isinstance(shifts, int) else tuple(shifts)
     dims = (dims,) if isinstance(dims, int) else tuple(dims)
     if not shifts:
@@ -818,12 +988,22 @@ upper = operator("TriuBackward0", lambda self, diagonal: np.triu(self, diagonal)
 
 
 def tril(self, diagonal=0):
-    """The lower triangle of the last two dims, zeros above."""
+    """The lower triangle of the last two dims, zeros above.
+
+    >>> import gradlab
+    >>> gradlab.tril(gradlab.tensor([[1, 2], [3, 4]])).tolist()
+    [[1, 0], [3, 4]]
+    """
     return lower(_matrix(self, "tril"), diagonal)
 
 
 def triu(self, diagonal=0):
-    """The upper triangle of the last two dims, zeros below."""
+    """The upper triangle of the last two dims, zeros below.
+
+    >>> import gradlab
+    >>> gradlab.triu(gradlab.tensor([[1, 2], [3, 4]])).tolist()
+    [[1, 2], [0, 4]]
+    """
     return upper(_matrix(self, "triu"), diagonal)
 
 
