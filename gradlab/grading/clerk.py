@@ -205,7 +205,7 @@ class _Run:
 
     def _may_lack_something(self, id: str, outcome: Outcome, plan: dict[str, Any]) -> bool:
         """True where cells that nothing names could have changed what the answer uses."""
-        more_cells = set(plan["before"]) - set(plan["needs"]) - self.dead
+        more_cells = set(plan["movers"]) - set(plan["needs"]) - self.dead
         by_value = self.grading.catalog[id]["kind"] != "callable" and outcome.status == "failed"
         return bool(more_cells) and (outcome.status in ("error", "missing") or by_value)
 

@@ -246,9 +246,10 @@ class _Bench:
             return plan | _outcome("forbidden", words)
         before = [i for i in range(place) if not cells[i].code.syntax_error and cells[i].code.python.strip()]
         runnable = [i for i in needs if not cells[i].code.syntax_error]
+        movers = [i for i in before if cells[i].code.changed or not cells[i].code.tame]
         used = {name for i in runnable for name in cells[i].code.used}
         touching = [i for i, cell in enumerate(cells) if used & (cell.code.defined | cell.code.changed)]
-        return plan | {"needs": runnable, "before": before, "touching": touching}
+        return plan | {"needs": runnable, "before": before, "touching": touching, "movers": movers}
 
     def _judge(self, exercise: Any, seed: int, kind: str, body: bytes) -> dict[str, Any]:
         if kind == "unreadable":

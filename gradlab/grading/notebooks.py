@@ -230,7 +230,12 @@ def find_answer(cells: Sequence[Cell], id: str, names: Sequence[str], stub: str)
 
 def is_stub(cell: Cell, stub: str) -> bool:
     """True when the cell differs from the stub in layout and comments only."""
-    return cell.source.strip() == stub.strip() or (_shape(cell.code.python) or "?") == _shape(stub)
+    if cell.source.strip() == stub.strip():
+        return True
+    mine, given = cell.code, _code_once(stub)
+    if (mine.defined, mine.used) != (given.defined, given.used):
+        return False
+    return (_shape(mine.python) or "?") == _shape(stub)
 
 
 @lru_cache(1024)

@@ -56,6 +56,8 @@ def _tag(data: Any, arrays: list[bytes], depth: int) -> Any:
     if isinstance(data, list):
         return ["l", *(_tag(value, arrays, depth + 1) for value in data)]
     if isinstance(data, np.ndarray) and data.dtype.newbyteorder("=").str in DTYPES:
+        if data.nbytes > MAX_BYTES:
+            raise NotPlainError(f"an array of {data.nbytes:,} bytes; {MAX_BYTES:,} are the most")
         native = np.asarray(data, dtype=data.dtype.newbyteorder("="))
         arrays.append(native.tobytes())
         return ["a", native.dtype.str, list(native.shape)]
