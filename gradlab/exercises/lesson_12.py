@@ -33,8 +33,8 @@ PREDICTIONS = [
         "12C",
         "The weights of the finished digit reader, drawn as ten 8×8 pictures. What will they look like?",
         {
-            "noise": "A straight-line model has one weight per pixel and class: where ink speaks *for* a digit the weight is positive. So they look like the digits, a little.",
-            "blurred digits": "Yes: where ink speaks for a digit the weight is positive, where it speaks against it negative.",
+            "noise": "There is one weight per pixel and class: where ink speaks *for* a digit it is positive, where it speaks *against* it negative. Look at the zero: a ring, with a forbidden middle.",
+            "something of the digits": "Yes: where ink speaks for a digit the weight is positive, where it speaks against it negative. The zero is a ring with a forbidden middle; others are less tidy, since a weight asks what tells this digit from the nine others.",
         },
         shows="held-out",
     ),
