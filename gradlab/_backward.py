@@ -89,7 +89,7 @@ def _sequence(tensors: Any) -> list:
 
 
 def _starts(roots: list, grads: Any, create: bool) -> list:
-    """For each root the edge to start from and the gradient to start with: a tensor where the backward is recorded, else an array."""
+    """For each root the edge and the gradient to start with: a tensor where the backward is recorded, else an array."""
     grads = [None] * len(roots) if grads is None else _sequence(grads)
     if len(grads) != len(roots):
         raise errors.counts_differ(len(roots), len(grads))

@@ -11,12 +11,11 @@ import numpy as np
 from gradlab.engine import TensorBase, modes
 from gradlab.operators._writing import check_fits, write
 
-
 NUMBER_FIRST = ("pow", "xlogy", "remainder", "where")  # what torch lets start with a number
 
 
 def public(function: Callable, name: str | None = None) -> Callable:
-    """``function`` for users: refuses what is not a tensor with TypeError, takes ``input=`` for the first argument, and ``out=``."""
+    """``function`` for users: TypeError for what is no tensor; takes ``input=`` for the first argument, and ``out=``."""
     label = name or function.__name__
 
     @functools.wraps(function)
@@ -51,11 +50,15 @@ def _check_arguments(label: str, args: tuple, options: dict) -> None:
 def _into(label: str, out: Any, result: Any) -> Any:
     if modes.grad and (result.requires_grad or out.requires_grad):
         raise RuntimeError(
-            f"{label}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires "
+            f"{label}(): functions with out=... arguments don't support automatic differentiation, but one "
+            "of the arguments requires "
             "grad. Leave out= away, or compute under torch.no_grad()."
         )
     if out._array.shape != result._array.shape:
-        raise RuntimeError(f"{label}(): out has shape {list(out.shape)}, the result {list(result.shape)}; gradlab does not resize.")
+        raise RuntimeError(
+            f"{label}(): out has shape {list(out.shape)}, the result {list(result.shape)}; gradlab does not "
+            "resize."
+        )
     check_fits(out, result, label)
     write(out, result._array)
     return out

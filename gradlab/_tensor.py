@@ -88,7 +88,11 @@ class Tensor(TensorBase, results=True):
     def __new__(cls, *data: Any, device: Any = None) -> Any:
         if len(data) == 1 and isinstance(data[0], TensorBase):
             return new_instance(cls, data[0]._array)
-        if len(data) == 1 and isinstance(data[0], (list, np.ndarray)) or (len(data) == 1 and isinstance(data[0], tuple) and not isinstance(data[0], Size)):
+        if (
+            len(data) == 1
+            and isinstance(data[0], (list, np.ndarray))
+            or (len(data) == 1 and isinstance(data[0], tuple) and not isinstance(data[0], Size))
+        ):
             array = creation._to_array(data[0], dtypes.get_default_dtype())
         elif data and not (isinstance(data[0], (int, np.integer, Size))):
             raise TypeError(f"new(): data must be a sequence (got {type(data[0]).__name__}); gradlab.tensor takes a number")
@@ -331,7 +335,10 @@ class Tensor(TensorBase, results=True):
 
     def __contains__(self, element: Any) -> bool:
         if not isinstance(element, (Tensor, int, float, bool)):
-            raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element).__name__}.")
+            raise RuntimeError(
+                "Tensor.__contains__ only supports Tensor or scalar, but you passed in a "
+                f"{type(element).__name__}."
+            )
         return bool((self._array == getattr(element, "_array", element)).any())
 
     def __format__(self, spec: str) -> str:

@@ -1,4 +1,4 @@
-"""What the engine says when something is wrong: what happened, at which node, what to do, and torch's own phrase for searching."""
+"""What the engine says when something is wrong: what happened, where, what to do, and torch's own phrase for searching."""
 
 from __future__ import annotations
 

@@ -87,7 +87,11 @@ def _edges(array: np.ndarray) -> np.ndarray:
 def _row(array: np.ndarray, indent: int, short: bool, form: _Format) -> str:
     per_line = max(1, (options.linewidth - indent) // (form.width + 2))
     if short and array.size > 2 * options.edgeitems:
-        words = [form(v) for v in array[:options.edgeitems].tolist()] + [" ..."] + [form(v) for v in array[-options.edgeitems:].tolist()]
+        words = (
+            [form(v) for v in array[: options.edgeitems].tolist()]
+            + [" ..."]
+            + [form(v) for v in array[-options.edgeitems :].tolist()]
+        )
     else:
         words = [form(v) for v in array.tolist()]
     lines = [", ".join(words[n : n + per_line]) for n in range(0, len(words), per_line)]

@@ -6,8 +6,8 @@ import importlib
 from typing import Any
 
 from gradlab._backward import backward, grad
-from gradlab.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
 from gradlab.autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
+from gradlab.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
 from gradlab.engine import SavedTensor
 
 _LATER = {

@@ -21,7 +21,10 @@ def _as_tuple(x: Any, what: str, function: str) -> tuple[bool, tuple]:
     found = x if is_tuple else (x,)
     for i, t in enumerate(found):
         if not isinstance(t, TensorBase):
-            raise TypeError(f"The {what} given to {function} must be either a Tensor or a tuple of Tensors; element {i} is a {type(t).__name__}.")
+            raise TypeError(
+                f"The {what} given to {function} must be either a Tensor or a tuple of Tensors; element {i} is a "
+                f"{type(t).__name__}."
+            )
     return is_tuple, tuple(found)
 
 
@@ -37,7 +40,7 @@ def _finished(tensors: tuple, create_graph: bool) -> tuple:
 
 
 def _filled(grads: tuple, like: tuple, strict: bool, what: str) -> tuple:
-    for i, (g, t) in enumerate(zip(grads, like, strict=True)):
+    for i, g in enumerate(grads):
         if g is None and strict:
             raise RuntimeError(f"{what} is independent of input {i}. This is not allowed in strict mode.")
     return tuple(make(np.zeros_like(t._array)) if g is None else g for g, t in zip(grads, like, strict=True))
@@ -81,7 +84,10 @@ def vjp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, 
 def _gradients(ys: tuple, xs: tuple, vs: tuple, create_graph: bool, strict: bool) -> tuple:
     pairs = [(y, v) for y, v in zip(ys, vs, strict=True) if y.requires_grad]
     if strict and len(pairs) < len(ys):
-        raise RuntimeError("Output of the user-provided function is independent of all inputs. This is not allowed in strict mode.")
+        raise RuntimeError(
+            "Output of the user-provided function is independent of all inputs. This is not allowed in "
+            "strict mode."
+        )
     if not pairs:
         return _filled((None,) * len(xs), xs, strict, "The output of the function")
     outs, starts = zip(*pairs, strict=True)

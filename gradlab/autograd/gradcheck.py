@@ -144,11 +144,15 @@ def _checked(arguments: Sequence) -> list:
 def _check_inputs(arguments: tuple, eps: float) -> None:
     inputs = _checked(arguments)
     if not inputs:
-        raise ValueError("gradcheck expects at least one input tensor to require gradient, but none of them have requires_grad=True.")
+        raise ValueError(
+            "gradcheck expects at least one input tensor to require gradient, but none of them have "
+            "requires_grad=True."
+        )
     for i, t in enumerate(inputs):
         if t._array.dtype != np.float64:
             warnings.warn(
-                f"Input #{i} requires gradient and is not a double precision floating point. This check will likely fail if all the "
+                f"Input #{i} requires gradient and is not a double precision floating point. This check will "
+                "likely fail if all the "
                 f"inputs are not of double precision floating point: a step of {eps} is lost in {t.dtype}. Use dtype=float64.",
                 stacklevel=4,
             )
@@ -160,7 +164,10 @@ def _compare(func: Callable, arguments: tuple, eps: float, atol: float, rtol: fl
     numerical = _numerical(func, arguments, inputs, eps)
     if not outputs:
         if any(np.abs(j).max(initial=0) > atol for per_input in numerical for j in per_input):
-            raise GradcheckError("Numerical gradient for function expected to be zero: no output requires grad, yet outputs change.")
+            raise GradcheckError(
+                "Numerical gradient for function expected to be zero: no output requires grad, yet outputs "
+                "change."
+            )
         return
     for o, output in enumerate(outputs):
         analytical = _analytical(output, inputs)
@@ -230,7 +237,8 @@ def _check_repeatable(func: Callable, arguments: tuple, tolerance: float) -> Non
         for a, b in zip(_analytical(output, inputs), _analytical(output, inputs), strict=True):
             if not np.allclose(a, b, rtol=0, atol=tolerance, equal_nan=True):
                 raise GradcheckError(
-                    "Backward is not reentrant, i.e., running backward with same input and grad_output multiple times gives different "
+                    "Backward is not reentrant, i.e., running backward with same input and grad_output multiple "
+                    "times gives different "
                     "values. Look for randomness or state in backward."
                 )
 
@@ -262,4 +270,7 @@ def _check_undefined(func: Callable, arguments: tuple) -> None:
     zeros = [make(np.zeros_like(o._array)) for o in outputs]
     for g in grad(outputs, inputs, zeros, allow_unused=True) if outputs else ():
         if g is not None and np.nan_to_num(g._array, nan=0.0, posinf=0.0, neginf=0.0).any():
-            raise GradcheckError("backward not multiplied by grad_output: with a gradient of zeros it still returned something else.")
+            raise GradcheckError(
+                "backward not multiplied by grad_output: with a gradient of zeros it still returned something "
+                "else."
+            )

@@ -208,7 +208,10 @@ def embedding(
     if sparse:
         raise NotImplementedError("embedding(sparse=True): gradlab has no sparse gradients.")
     if input.dtype.name not in ("int64", "int32"):
-        raise RuntimeError(f"Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got {input.dtype}")
+        raise RuntimeError(
+            "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, "
+            f"Int; but got {input.dtype}"
+        )
     if weight.ndim != 2:
         raise RuntimeError(f"'weight' must be 2-D, got {weight.ndim}-D")
     rows = weight.shape[0]
@@ -436,10 +439,16 @@ def nll_loss(
     if target.dtype.name not in ("int64", "uint8"):
         raise RuntimeError(f"expected scalar type Long but found {target.dtype}: nll_loss takes class indices")
     if input.ndim > 1 and (input.shape[0] != target.shape[0] or input.shape[2:] != target.shape[1:]):
-        raise ValueError(f"Expected input batch_size ({input.shape[0]}) to match target batch_size ({target.shape[0]}), shapes {list(input.shape)} and {list(target.shape)}")
+        raise ValueError(
+            f"Expected input batch_size ({input.shape[0]}) to match target batch_size ({target.shape[0]}), "
+            f"shapes {list(input.shape)} and {list(target.shape)}"
+        )
     classes = input.shape[int(input.ndim > 1)]
     if weight is not None and tuple(weight.shape) != (classes,):
-        raise RuntimeError(f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of shape: {list(weight.shape)}")
+        raise RuntimeError(
+            f"weight tensor should be defined either for all {classes} classes or no classes but got weight "
+            f"tensor of shape: {list(weight.shape)}"
+        )
     if input.ndim < 3:
         return neural.nll_rows(input, target, weight, how, ignore_index)[0]
     return _nll_planes(input, target, weight, how, ignore_index)
@@ -478,10 +487,13 @@ def cross_entropy(
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
     dim = int(input.ndim != 1)
     logs = log_softmax(input, dim)
-    if target.shape == input.shape and (target.is_floating_point() or input.ndim > 1 and not target.dtype.name == "int64"):
+    if target.shape == input.shape and (target.is_floating_point() or input.ndim > 1 and target.dtype.name != "int64"):
         return _soft_cross_entropy(logs, target, weight, how, label_smoothing, dim)
     if target.is_floating_point():
-        raise RuntimeError(f"expected scalar type Long but found {target.dtype}: targets are class indices, or probabilities of the shape {list(input.shape)}")
+        raise RuntimeError(
+            f"expected scalar type Long but found {target.dtype}: targets are class indices, or "
+            f"probabilities of the shape {list(input.shape)}"
+        )
     loss = nll_loss(logs, target, weight, None, ignore_index, None, how)
     return _smoothed(loss, logs, target, weight, how, ignore_index, label_smoothing, dim) if label_smoothing else loss
 
@@ -561,11 +573,15 @@ def layer_norm(
     wanted = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
     if not wanted or tuple(input.shape[-len(wanted) :]) != wanted:
         raise RuntimeError(
-            f"Given normalized_shape={list(wanted)}, expected input with shape [*, {', '.join(map(str, wanted))}], but got input of size {list(input.shape)}"
+            f"Given normalized_shape={list(wanted)}, expected input with shape [*, "
+            f"{', '.join(map(str, wanted))}], but got input of size {list(input.shape)}"
         )
     for name, value in (("weight", weight), ("bias", bias)):
         if value is not None and tuple(value.shape) != wanted:
-            raise RuntimeError(f"Expected {name} to be of same shape as normalized_shape, but got {list(value.shape)} and {list(wanted)}")
+            raise RuntimeError(
+                f"Expected {name} to be of same shape as normalized_shape, but got {list(value.shape)} and "
+                f"{list(wanted)}"
+            )
     return neural.layer_norm(input, wanted, weight, bias, eps)[0]
 
 
@@ -635,7 +651,10 @@ def _convolution(input: Any, weight: Any, bias: Any, stride: Any, padding: Any, 
     spans = [dilation[d] * (weight.shape[2 + d] - 1) + 1 for d in range(n)]
     wide = [input.shape[d - n] + 2 * padding[d] for d in range(n)]
     if any(w < s for w, s in zip(wide, spans)):
-        raise RuntimeError(f"Calculated padded input size per channel: {wide}. Kernel size: {spans}. Kernel size can't be greater than actual input size")
+        raise RuntimeError(
+            f"Calculated padded input size per channel: {wide}. Kernel size: {spans}. Kernel size can't be "
+            "greater than actual input size"
+        )
     if input.ndim == n + 2:
         return spatial.convolution(input, weight, bias, stride, padding, dilation, groups)
     return shape.squeeze(spatial.convolution(shape.unsqueeze(input, 0), weight, bias, stride, padding, dilation, groups), 0)
@@ -643,16 +662,25 @@ def _convolution(input: Any, weight: Any, bias: Any, stride: Any, padding: Any, 
 
 def _check_convolution(input: Any, weight: Any, bias: Any, groups: int, stride: tuple, dilation: tuple, n: int) -> None:
     if input.ndim not in (n + 1, n + 2):
-        raise RuntimeError(f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to conv{n}d, but got input of size: {list(input.shape)}")
+        raise RuntimeError(
+            f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to conv{n}d, but got input of size: "
+            f"{list(input.shape)}"
+        )
     if weight.ndim != n + 2:
         raise RuntimeError(f"conv{n}d: the weight has {n + 2} dims (out, in / groups, kernel), got {list(weight.shape)}")
     if groups <= 0 or min(stride) <= 0 or min(dilation) <= 0:
         raise RuntimeError("non-positive stride, dilation or groups is not supported")
     channels = input.shape[-n - 1]
     if weight.shape[1] * groups != channels or weight.shape[0] % groups:
-        raise RuntimeError(f"Given groups={groups}, weight of size {list(weight.shape)}, expected input{list(input.shape)} to have {weight.shape[1] * groups} channels, but got {channels} channels instead")
+        raise RuntimeError(
+            f"Given groups={groups}, weight of size {list(weight.shape)}, expected input{list(input.shape)} "
+            f"to have {weight.shape[1] * groups} channels, but got {channels} channels instead"
+        )
     if bias is not None and tuple(bias.shape) != (weight.shape[0],):
-        raise RuntimeError(f"Given weight of size {list(weight.shape)}, expected bias to be 1-dimensional with {weight.shape[0]} elements, but got bias of size {list(bias.shape)} instead")
+        raise RuntimeError(
+            f"Given weight of size {list(weight.shape)}, expected bias to be 1-dimensional with "
+            f"{weight.shape[0]} elements, but got bias of size {list(bias.shape)} instead"
+        )
     if input.dtype is not weight.dtype or (bias is not None and bias.dtype is not input.dtype):
         raise RuntimeError(f"Input type ({input.dtype}) and weight or bias type ({weight.dtype}) should be the same")
 
@@ -671,7 +699,9 @@ def _named_padding(input: Any, weight: Any, padding: str, stride: tuple, dilatio
     return input, tuple([t // 2 for t in total])
 
 
-def conv1d(input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1) -> Any:
+def conv1d(
+    input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
+) -> Any:
     """A kernel slid along one dim: (N, C, L) or (C, L) input, (out, C / groups, k) weight.
 
     >>> import gradlab
@@ -681,7 +711,9 @@ def conv1d(input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: 
     return _convolution(input, weight, bias, stride, padding, dilation, groups, 1)
 
 
-def conv2d(input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1) -> Any:
+def conv2d(
+    input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
+) -> Any:
     """A kernel slid over two dims: (N, C, H, W) or (C, H, W) input, (out, C / groups, kh, kw) weight.
 
     >>> import gradlab
@@ -697,16 +729,25 @@ def _convolution_transposed(
     stride, padding = _spatial(stride, n, "stride"), _spatial(padding, n, "padding")
     dilation, extra = _spatial(dilation, n, "dilation"), _spatial(extra, n, "output_padding")
     if input.ndim not in (n + 1, n + 2) or weight.ndim != n + 2:
-        raise RuntimeError(f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to conv_transpose{n}d, but got input of size: {list(input.shape)}")
+        raise RuntimeError(
+            f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to conv_transpose{n}d, but got input "
+            f"of size: {list(input.shape)}"
+        )
     if groups <= 0 or min(stride) <= 0 or min(dilation) <= 0 or min(padding) < 0 or min(extra) < 0:
         raise RuntimeError("non-positive stride, dilation or groups, or negative padding, is not supported")
     if any(e >= max(s, d) for e, s, d in zip(extra, stride, dilation, strict=True)):
         raise RuntimeError(f"output padding must be smaller than either stride or dilation, but got output_padding={list(extra)}")
     batched = input if input.ndim == n + 2 else shape.unsqueeze(input, 0)
     if batched.shape[1] != weight.shape[0] or weight.shape[0] % groups:
-        raise RuntimeError(f"Given transposed=1, weight of size {list(weight.shape)}, expected input{list(input.shape)} to have {weight.shape[0]} channels, but got {batched.shape[1]} channels instead")
+        raise RuntimeError(
+            f"Given transposed=1, weight of size {list(weight.shape)}, expected input{list(input.shape)} to "
+            f"have {weight.shape[0]} channels, but got {batched.shape[1]} channels instead"
+        )
     if bias is not None and tuple(bias.shape) != (weight.shape[1] * groups,):
-        raise RuntimeError(f"expected bias to be 1-dimensional with {weight.shape[1] * groups} elements, but got bias of size {list(bias.shape)} instead")
+        raise RuntimeError(
+            f"expected bias to be 1-dimensional with {weight.shape[1] * groups} elements, but got bias of "
+            f"size {list(bias.shape)} instead"
+        )
     places = [
         (batched.shape[2 + d] - 1) * stride[d] - 2 * padding[d] + dilation[d] * (weight.shape[2 + d] - 1) + extra[d] + 1
         for d in range(n)
@@ -719,7 +760,14 @@ def _convolution_transposed(
 
 
 def conv_transpose1d(
-    input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: int = 1, dilation: Any = 1
+    input: Any,
+    weight: Any,
+    bias: Any = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    output_padding: Any = 0,
+    groups: int = 1,
+    dilation: Any = 1,
 ) -> Any:
     """The transpose of conv1d: (N, C, L) or (C, L) input, (C, out / groups, k) weight.
 
@@ -731,7 +779,14 @@ def conv_transpose1d(
 
 
 def conv_transpose2d(
-    input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: int = 1, dilation: Any = 1
+    input: Any,
+    weight: Any,
+    bias: Any = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    output_padding: Any = 0,
+    groups: int = 1,
+    dilation: Any = 1,
 ) -> Any:
     """The transpose of conv2d: (N, C, H, W) or (C, H, W) input, (C, out / groups, kh, kw) weight.
 
@@ -743,7 +798,13 @@ def conv_transpose2d(
 
 
 def max_pool1d(
-    input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False, return_indices: bool = False
+    input: Any,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
 ) -> Any:
     """The largest value of each window along the last dim.
 
@@ -752,7 +813,10 @@ def max_pool1d(
     tensor([[[3., 4.]]])
     """
     if input.ndim not in (2, 3):
-        raise RuntimeError(f"max_pool1d() Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input, but got: {list(input.shape)}")
+        raise RuntimeError(
+            "max_pool1d() Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input, "
+            f"but got: {list(input.shape)}"
+        )
     kernel, padding, dilation = [(1, _spatial(v, 1, "kernel_size")[0]) for v in (kernel_size, padding, dilation)]
     stride = kernel if stride is None or stride == [] else (1, _spatial(stride, 1, "stride")[0])
     found = max_pool2d(shape.unsqueeze(input, -2), kernel, stride, (0, padding[1]), dilation, ceil_mode, return_indices)
@@ -799,11 +863,17 @@ def max_pool2d(
 
 def _check_pool(name: str, input: Any, kernel: tuple, stride: tuple, padding: tuple, dilation: tuple, ceil_mode: bool) -> None:
     if input.ndim not in (3, 4) or 0 in input.shape[1 if input.ndim == 4 else 0 :]:
-        raise RuntimeError(f"{name}(): Expected a 3D or 4D (batch mode) tensor with optional 0 dim batch size for input, but got: {list(input.shape)}")
+        raise RuntimeError(
+            f"{name}(): Expected a 3D or 4D (batch mode) tensor with optional 0 dim batch size for input, "
+            f"but got: {list(input.shape)}"
+        )
     if min(stride) <= 0 or min(kernel) <= 0 or min(dilation) <= 0:
         raise RuntimeError(f"{name}(): kernel size, stride and dilation should be greater than zero")
     if min(padding) < 0 or any(p > (dilation[d] * (kernel[d] - 1) + 1) // 2 for d, p in enumerate(padding)):
-        raise RuntimeError(f"{name}(): pad should be non-negative and at most half of effective kernel size, but got pad={list(padding)} and kernel_size={list(kernel)}")
+        raise RuntimeError(
+            f"{name}(): pad should be non-negative and at most half of effective kernel size, but got "
+            f"pad={list(padding)} and kernel_size={list(kernel)}"
+        )
     for d in (0, 1):
         if spatial.pooled_size(input.shape[d - 2], kernel[d], stride[d], padding[d], dilation[d], ceil_mode) < 1:
             raise RuntimeError(f"{name}(): Given input size {list(input.shape[-2:])}: Calculated output size is too small")
@@ -874,14 +944,20 @@ def pad(input: Any, pad: Sequence[int], mode: str = "constant", value: float | N
     """
     padding = tuple([index(n, "pad") for n in pad])
     if len(padding) % 2 or len(padding) // 2 > input.ndim:
-        raise RuntimeError(f"Padding length must be divisible by 2 and at most twice the number of dimensions ({input.ndim}), got {list(padding)}")
+        raise RuntimeError(
+            "Padding length must be divisible by 2 and at most twice the number of dimensions "
+            f"({input.ndim}), got {list(padding)}"
+        )
     if mode == "constant":
         return spatial.constant_pad(input, padding, 0 if value is None else value)
     if value is not None and value != 0:
         raise ValueError(f"Padding mode {mode!r} doesn't take in value argument")
     n = len(padding) // 2
     if (mode, n) not in spatial.index_pads or input.ndim not in (n + 1, n + 2):
-        raise NotImplementedError(f"Only 2D, 3D, 4D, 5D padding with non-constant padding are supported, got {mode!r} with {len(padding)} numbers for {input.ndim}D")
+        raise NotImplementedError(
+            f"Only 2D, 3D, 4D, 5D padding with non-constant padding are supported, got {mode!r} with "
+            f"{len(padding)} numbers for {input.ndim}D"
+        )
     _check_index_pad(input, padding, mode)
     return spatial.index_pads[mode, n](input, padding, mode)
 
@@ -892,4 +968,7 @@ def _check_index_pad(input: Any, padding: tuple, mode: str) -> None:
         if size == 0 and (before or after) or size + before + after < 1:
             raise RuntimeError(f"Expected a non-empty result of padding {list(padding)} for input {list(input.shape)}")
         if mode == "reflect" and most >= size or mode == "circular" and most > size:
-            raise RuntimeError(f"Padding size should be less than the corresponding input dimension, but got: padding {(before, after)} at dimension {dim} of input {list(input.shape)}")
+            raise RuntimeError(
+                "Padding size should be less than the corresponding input dimension, but got: padding "
+                f"{(before, after)} at dimension {dim} of input {list(input.shape)}"
+            )

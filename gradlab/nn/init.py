@@ -62,7 +62,9 @@ def normal_(tensor: Any, mean: float = 0.0, std: float = 1.0, generator: Any = N
         return tensor.normal_(mean, std, generator=generator)
 
 
-def trunc_normal_(tensor: Any, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, generator: Any = None) -> Any:
+def trunc_normal_(
+    tensor: Any, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, generator: Any = None
+) -> Any:
     """Normal, drawn again where it falls outside [a, b].
 
     >>> import gradlab

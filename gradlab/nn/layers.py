@@ -92,7 +92,10 @@ class _Conv(Module):
         if out_channels % groups:
             raise ValueError("out_channels must be divisible by groups")
         if padding_mode not in ("zeros", "reflect", "replicate", "circular"):
-            raise ValueError(f"padding_mode must be one of zeros, reflect, replicate, circular, but got padding_mode={padding_mode!r}")
+            raise ValueError(
+                "padding_mode must be one of zeros, reflect, replicate, circular, but got "
+                f"padding_mode={padding_mode!r}"
+            )
         self.in_channels, self.out_channels, self.groups, self.padding_mode = in_channels, out_channels, groups, padding_mode
         self.kernel_size, self.stride = self._each(kernel_size), self._each(stride)
         self.padding = padding if isinstance(padding, str) else self._each(padding)

@@ -59,7 +59,12 @@ class Module:
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         fields = self.__dict__
-        if not (fields["_forward_hooks"] or fields["_forward_pre_hooks"] or fields["_backward_hooks"] or fields["_backward_pre_hooks"]):
+        if not (
+            fields["_forward_hooks"]
+            or fields["_forward_pre_hooks"]
+            or fields["_backward_hooks"]
+            or fields["_backward_pre_hooks"]
+        ):
             return self.forward(*args, **options)
         return self._call_with_hooks(args, options)
 
@@ -94,7 +99,7 @@ class Module:
         return _registered(self._forward_hooks, (hook, with_kwargs), prepend)
 
     def register_full_backward_hook(self, hook: Callable, prepend: bool = False) -> Any:
-        """Call `hook(module, grad_input, grad_output)` when the inputs' gradients are known; a returned tuple replaces grad_input."""
+        """Call `hook(module, grad_input, grad_output)` when the inputs' gradients are known; a returned tuple replaces it."""
         return _registered(self._backward_hooks, hook, prepend)
 
     def register_full_backward_pre_hook(self, hook: Callable, prepend: bool = False) -> Any:
@@ -158,7 +163,10 @@ class Module:
         """Add a Parameter (or None, as a placeholder) under a name."""
         _check_name(self, name, "parameter", self._parameters)
         if param is not None and not isinstance(param, Parameter):
-            raise TypeError(f"cannot assign '{type(param).__name__}' object to parameter '{name}' (torch.nn.Parameter or None required)")
+            raise TypeError(
+                f"cannot assign '{type(param).__name__}' object to parameter '{name}' (torch.nn.Parameter or "
+                "None required)"
+            )
         if param is not None and not param.is_leaf:
             raise ValueError(f"Cannot assign non-leaf Tensor to parameter '{name}'.")
         self._parameters[name] = param
@@ -182,7 +190,9 @@ class Module:
 
     # -- walking -------------------------------------------------------------------------------------------------------
 
-    def named_modules(self, memo: set | None = None, prefix: str = "", remove_duplicate: bool = True) -> Iterator[tuple[str, Any]]:
+    def named_modules(
+        self, memo: set | None = None, prefix: str = "", remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Any]]:
         """This module and all below it, by dotted name; a module that occurs twice comes once."""
         memo = set() if memo is None else memo
         if self in memo:
@@ -220,7 +230,9 @@ class Module:
                     seen.add(value)
                 yield f"{path}.{name}" if path else name, value
 
-    def named_parameters(self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True) -> Iterator[tuple[str, Any]]:
+    def named_parameters(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Any]]:
         """All parameters by dotted name, each once."""
         return self._members("_parameters", prefix, recurse, remove_duplicate)
 
@@ -297,7 +309,7 @@ class Module:
 
     def _apply(self, function: Callable[[Any], Any]) -> Any:
         for module in self.modules():
-            for name, parameter in module._parameters.items():
+            for parameter in module._parameters.values():
                 if parameter is not None:
                     with no_grad():
                         changed, grad = function(parameter.detach()), parameter.grad
@@ -383,7 +395,8 @@ class Module:
         value = _from_torch(value)
         if tuple(value.shape) != tuple(mine.shape):
             return [
-                f"size mismatch for {name}: copying a param with shape {tuple(value.shape)} from checkpoint, the shape in current "
+                f"size mismatch for {name}: copying a param with shape {tuple(value.shape)} from checkpoint, the "
+                "shape in current "
                 f"model is {tuple(mine.shape)}."
             ]
         if assign:

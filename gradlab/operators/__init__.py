@@ -1,6 +1,6 @@
 """Operators by family: pointwise, reduction, shape, indexing, linalg, neural, spatial, inplace, and new tensors (creation).
 
-PUBLIC, LINALG and SPECIAL say under which of torch's names they are found: gradlab.exp, gradlab.linalg.norm, gradlab.special.xlogy.
+PUBLIC, LINALG and SPECIAL say under which of torch's names they are found: gradlab.exp, gradlab.linalg.norm, gradlab.special.erf.
 """
 
 from __future__ import annotations
@@ -27,12 +27,22 @@ PUBLIC: dict[str, Callable] = {
     **_by_name(pointwise, "where maximum minimum clamp clamp_min clamp_max lerp nan_to_num addcmul addcdiv"),
     **_by_name(pointwise, "eq ne lt le gt ge logical_and logical_or logical_xor logical_not"),
     **_by_name(pointwise, "bitwise_and bitwise_or bitwise_xor bitwise_not isnan isinf isfinite isclose allclose equal"),
-    **_by_name(reduction, "sum mean prod var std var_mean std_mean max min amax amin median kthvalue sort argsort topk cumsum cumprod"),
+    **_by_name(
+        reduction,
+        "sum mean prod var std var_mean std_mean max min amax amin median kthvalue sort argsort topk cumsum cumprod",
+    ),
     **_by_name(reduction, "cummax cummin logsumexp norm argmax argmin any all count_nonzero bincount unique"),
-    **_by_name(shape, "clone reshape flatten ravel unflatten broadcast_to broadcast_tensors transpose t permute movedim"),
-    **_by_name(shape, "squeeze unsqueeze select narrow diagonal diag_embed diag trace cat stack hstack vstack split chunk"),
+    **_by_name(
+        shape, "clone reshape flatten ravel unflatten broadcast_to broadcast_tensors transpose t permute movedim"
+    ),
+    **_by_name(
+        shape, "squeeze unsqueeze select narrow diagonal diag_embed diag trace cat stack hstack vstack split chunk"
+    ),
     **_by_name(shape, "unbind tile repeat_interleave flip roll tril triu"),
-    **_by_name(indexing, "gather scatter scatter_add index_select index_add index_copy index_put index_fill masked_fill masked_select nonzero"),
+    **_by_name(
+        indexing,
+        "gather scatter scatter_add index_select index_add index_copy index_put index_fill masked_fill masked_select nonzero",
+    ),
     **_by_name(linalg, "matmul mm bmm mv dot outer addmm einsum tensordot"),
     **_by_name(neural, "relu softmax log_softmax"),
     **_by_name(inplace, "fill relu_"),

@@ -102,7 +102,11 @@ def check_fits(self: TensorBase, result: TensorBase, name: str) -> None:
 
 def write(self: TensorBase, array: Any) -> None:
     """Copy ``array`` into the tensor's memory and count the write."""
-    if 0 in self._array.strides and self._array.size and any(s == 0 and n > 1 for s, n in zip(self._array.strides, self._array.shape)):
+    if (
+        0 in self._array.strides
+        and self._array.size
+        and any(s == 0 and n > 1 for s, n in zip(self._array.strides, self._array.shape))
+    ):
         raise RuntimeError(errors.OVERLAPPING)
     np.copyto(self._array, array, casting="unsafe")
     count_write(self)

@@ -50,7 +50,15 @@ def _guessed(data: Any) -> np.dtype | None:
         elif isinstance(item, (np.ndarray, np.generic)):
             flat.append(item.dtype.kind)
         else:
-            flat.append("f" if isinstance(item, float) else "b" if isinstance(item, (bool, np.bool_)) else "i" if isinstance(item, int) else "?")
+            flat.append(
+                "f"
+                if isinstance(item, float)
+                else "b"
+                if isinstance(item, (bool, np.bool_))
+                else "i"
+                if isinstance(item, int)
+                else "?"
+            )
     kinds = set(flat)
     if not kinds or "f" in kinds:
         return dtypes.get_default_dtype().numpy
@@ -124,9 +132,15 @@ def from_numpy(array: np.ndarray) -> Any:
         raise TypeError(f"expected np.ndarray (got {type(array).__name__})")
     array = np.asarray(array)
     if any(step < 0 for step in array.strides):
-        raise ValueError("At least one stride in the given numpy array is negative, and tensors with negative strides are not currently supported. Pass array.copy().")
+        raise ValueError(
+            "At least one stride in the given numpy array is negative, and tensors with negative strides "
+            "are not currently supported. Pass array.copy()."
+        )
     if not array.dtype.isnative:
-        raise ValueError("given numpy array has byte order different from the native byte order. Conversion between byte orders is currently not supported.")
+        raise ValueError(
+            "given numpy array has byte order different from the native byte order. Conversion between byte "
+            "orders is currently not supported."
+        )
     if not array.flags.writeable:
         import warnings
 
@@ -199,7 +213,11 @@ def full(size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, r
     tensor([7, 7])
     """
     value = fill_value.item() if isinstance(fill_value, TensorBase) else fill_value
-    return finished(np.full(_shape((size,) if not isinstance(size, int) else (size,)), value, _kind(dtype, _guessed(value))), requires_grad, device)
+    return finished(
+        np.full(_shape((size,)), value, _kind(dtype, _guessed(value))),
+        requires_grad,
+        device,
+    )
 
 
 def _like(self: Any, dtype: Any) -> np.dtype:
@@ -208,7 +226,9 @@ def _like(self: Any, dtype: Any) -> np.dtype:
     return self._array.dtype if dtype is None else dtypes.to_numpy(dtype)
 
 
-def zeros_like(input: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None) -> Any:
+def zeros_like(
+    input: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None
+) -> Any:
     """Zeros of the shape and dtype of another tensor.
 
     >>> import gradlab
@@ -218,7 +238,9 @@ def zeros_like(input: Any, *, dtype: Any = None, device: Any = None, requires_gr
     return finished(np.zeros(input._array.shape, _like(input, dtype)), requires_grad, device)
 
 
-def ones_like(input: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None) -> Any:
+def ones_like(
+    input: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None
+) -> Any:
     """Ones of the shape and dtype of another tensor.
 
     >>> import gradlab
@@ -228,7 +250,9 @@ def ones_like(input: Any, *, dtype: Any = None, device: Any = None, requires_gra
     return finished(np.ones(input._array.shape, _like(input, dtype)), requires_grad, device)
 
 
-def empty_like(input: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None) -> Any:
+def empty_like(
+    input: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None
+) -> Any:
     """An uninitialised tensor of the shape and dtype of another.
 
     >>> import gradlab
@@ -262,7 +286,9 @@ def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, 
 # -- counted ---------------------------------------------------------------------------------------------------------------
 
 
-def arange(start: Any, end: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Any:
+def arange(
+    start: Any, end: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Any:
     """From `start` (0) up to but without `end`, by `step`.
 
     >>> import gradlab
@@ -439,7 +465,16 @@ def randn(*size: Any, generator: Any = None, dtype: Any = None, device: Any = No
     return finished(np.asarray(values, _floats(dtype)), requires_grad, device)
 
 
-def randint(low: int, high: Any = None, size: Any = None, *, generator: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Any:
+def randint(
+    low: int,
+    high: Any = None,
+    size: Any = None,
+    *,
+    generator: Any = None,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Any:
     """Whole numbers from `low` (0) up to but without `high`: `randint(10, (2,))` or `randint(1, 7, (2,))`.
 
     >>> import gradlab
@@ -532,7 +567,10 @@ def multinomial(input: Any, num_samples: int, replacement: bool = False, *, gene
     tensor([1, 1])
     """
     rows = input._array if input.ndim == 2 else input._array[None]
-    draws = [source(generator).choice(len(row), num_samples, replacement, row.astype(float) / row.sum(dtype=float)) for row in rows]
+    draws = [
+        source(generator).choice(len(row), num_samples, replacement, row.astype(float) / row.sum(dtype=float))
+        for row in rows
+    ]
     out = make(np.array(draws, np.int64) if input.ndim == 2 else draws[0].astype(np.int64))
     notify("multinomial", (input, num_samples), out)
     return out

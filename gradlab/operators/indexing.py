@@ -158,7 +158,10 @@ def scatter(self, dim, index, src=None, *, value=None, reduce=None):
     tensor([0., 5., 0.])
     """
     if reduce is not None:
-        raise NotImplementedError("scatter(reduce=...) has no derivative in torch either: use scatter_add, or scatter without reduce.")
+        raise NotImplementedError(
+            "scatter(reduce=...) has no derivative in torch either: use scatter_add, or scatter without "
+            "reduce."
+        )
     src = value if src is None else src
     dim = _scatter_ready("scatter", self, dim, index, src)
     return scattered_number(self, dim, index, src) if is_number(src) else scattered(self, dim, index, src)
@@ -303,7 +306,10 @@ def index_fill(self, dim, index, value):
     if is_number(value):
         return index_filled(self, dim, index, value)
     if value.ndim:
-        raise RuntimeError(f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s).")
+        raise RuntimeError(
+            f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} "
+            "dimension(s)."
+        )
     return index_filled_by(self, dim, index, value)
 
 
@@ -322,8 +328,12 @@ masked_filled = operator(
 )
 masked_selected = operator(
     "MaskedSelectBackward0",
-    lambda self, mask: np.broadcast_to(self, np.broadcast_shapes(self.shape, mask.shape))[np.broadcast_to(mask, np.broadcast_shapes(self.shape, mask.shape))],
-    self=lambda g, self_shape, mask: _mask_grad(g, tuple(np.broadcast_shapes(tuple(self_shape), tuple(mask.shape))), mask),
+    lambda self, mask: np.broadcast_to(self, np.broadcast_shapes(self.shape, mask.shape))[
+        np.broadcast_to(mask, np.broadcast_shapes(self.shape, mask.shape))
+    ],
+    self=lambda g, self_shape, mask: _mask_grad(
+        g, tuple(np.broadcast_shapes(tuple(self_shape), tuple(mask.shape))), mask
+    ),
 )
 
 
@@ -358,7 +368,10 @@ def masked_fill(self, mask, value):
             raise RuntimeError(f"value cannot be converted to type {self.dtype} without overflow or loss")
         return masked_filled_number(self, mask, value)
     if value.ndim:
-        raise RuntimeError(f"masked_fill only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s).")
+        raise RuntimeError(
+            f"masked_fill only supports a 0-dimensional value tensor, but got tensor with {value.ndim} "
+            "dimension(s)."
+        )
     return masked_filled(self, mask, value)
 
 
@@ -434,7 +447,7 @@ def index_put(self, indices, values, accumulate=False):
             f"Index put requires the source and destination dtypes match, got {self.dtype} for the destination and "
             f"{values.dtype} for the source."
         )
-    return index_written(self, [i for i in indices], values, accumulate)
+    return index_written(self, list(indices), values, accumulate)
 
 
 def _as_index(item):
@@ -507,7 +520,8 @@ def _advance(self, dim, item, indices):
     if array.dtype == bool:
         if tuple(self.shape[dim : dim + array.ndim]) != array.shape:
             raise IndexError(
-                f"The shape of the mask {list(array.shape)} at index {dim} does not match the shape of the indexed tensor {list(self.shape)}"
+                f"The shape of the mask {list(array.shape)} at index {dim} does not match the shape of the "
+                f"indexed tensor {list(self.shape)}"
             )
         indices.append(item)
         return self, dim + array.ndim

@@ -37,7 +37,8 @@ def _checked(name, dims):
             raise RuntimeError(f"{name}: expected tensors of {dims[0]} and {dims[1]} dims, got {self.ndim}D and {other.ndim}D")
         if self.shape[-1] != other.shape[-2 if other.ndim > 1 else 0]:
             raise RuntimeError(
-                f"{name}: mat1 and mat2 shapes cannot be multiplied ({_by(self.shape)} and {_by(other.shape)}): the inner sizes differ"
+                f"{name}: mat1 and mat2 shapes cannot be multiplied ({_by(self.shape)} and {_by(other.shape)}): "
+                "the inner sizes differ"
             )
         if name == "bmm" and self.shape[0] != other.shape[0]:
             raise RuntimeError(f"bmm: both need the same number of matrices, got {_by(self.shape)} and {_by(other.shape)}")
@@ -86,7 +87,10 @@ dot = operator(
 def _addmm(self, mat1, mat2, beta=1, alpha=1):
     out = _mm(mat1, mat2)
     if np.broadcast_shapes(self.shape, out.shape) != out.shape:
-        raise RuntimeError(f"addmm: the size of the input {list(self.shape)} does not expand to that of the product {list(out.shape)}")
+        raise RuntimeError(
+            f"addmm: the size of the input {list(self.shape)} does not expand to that of the product "
+            f"{list(out.shape)}"
+        )
     if self.dtype != out.dtype:
         raise RuntimeError(f"addmm: expected self and mat1 to have the same dtype, but got {self.dtype} and {out.dtype}")
     if alpha != 1:
@@ -188,7 +192,8 @@ def _batched(self, other):
     left, right = tuple(a.shape), tuple(b.shape)
     if left[-1] != right[-2]:
         raise RuntimeError(
-            f"matmul: mat1 and mat2 shapes cannot be multiplied ({_by(self.shape)} and {_by(other.shape)}): the inner sizes differ"
+            f"matmul: mat1 and mat2 shapes cannot be multiplied ({_by(self.shape)} and {_by(other.shape)}): "
+            "the inner sizes differ"
         )
     try:
         batch = np.broadcast_shapes(left[:-2], right[:-2])
@@ -369,7 +374,12 @@ inverse = operator(
     "LinalgInvExBackward0",
     lambda A: (np.linalg.inv(_square(A)),),
     outputs=("inverse",),
-    A=lambda g, inverse: -(swapped(inverse, inverse.ndim - 2, inverse.ndim - 1) @ (g @ swapped(inverse, inverse.ndim - 2, inverse.ndim - 1))),
+    A=lambda g, inverse: (
+        -(
+            swapped(inverse, inverse.ndim - 2, inverse.ndim - 1)
+            @ (g @ swapped(inverse, inverse.ndim - 2, inverse.ndim - 1))
+        )
+    ),
 )
 
 

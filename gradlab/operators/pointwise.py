@@ -15,6 +15,19 @@ from gradlab.operators._arguments import is_number
 
 zeros_like_grad = operator(None, lambda like: np.zeros_like(like))
 
+tied = operator(
+    "ZeroSlopeBackward0",
+    lambda self, other: np.array(self),
+    self=lambda g: g,
+    other=lambda g, other: zeros_like_grad(other),
+)
+
+
+def tie(g, x):
+    """`g`, recorded as depending on `x` with slope zero: torch's second derivative is zeros there, not missing."""
+    return tied(g, x) if isinstance(g, TensorBase) else g
+
+
 # -- arithmetic ----------------------------------------------------------------------------------------------------
 
 plus = operator("AddBackward0", np.add, self=lambda g: g, other=lambda g: g, promote="common")
@@ -497,7 +510,10 @@ clamp_tensors = operator(
     promote="common",
 )
 clamp_min_number = operator(
-    "ClampMinBackward0", lambda self, min: np.maximum(self, min), self=lambda g, self, min: where(self >= min, g, 0), promote="common"
+    "ClampMinBackward0",
+    lambda self, min: np.maximum(self, min),
+    self=lambda g, self, min: where(self >= min, g, 0),
+    promote="common",
 )
 clamp_min_tensor = operator(
     "ClampMinBackward1",
@@ -507,7 +523,10 @@ clamp_min_tensor = operator(
     promote="common",
 )
 clamp_max_number = operator(
-    "ClampMaxBackward0", lambda self, max: np.minimum(self, max), self=lambda g, self, max: where(self <= max, g, 0), promote="common"
+    "ClampMaxBackward0",
+    lambda self, max: np.minimum(self, max),
+    self=lambda g, self, max: where(self <= max, g, 0),
+    promote="common",
 )
 clamp_max_tensor = operator(
     "ClampMaxBackward1",

@@ -134,7 +134,10 @@ def _spread_and_mean(node_name, spread, spread_grad):
 
     return operator(
         node_name,
-        lambda self, dim, correction, keepdim: (spread(self, dim, correction, keepdim), _mean(self, axes(dim, self.ndim), keepdim)),
+        lambda self, dim, correction, keepdim: (
+            spread(self, dim, correction, keepdim),
+            _mean(self, axes(dim, self.ndim), keepdim),
+        ),
         outputs=("result0", "result1"),
         self=gradient,
     )
@@ -390,7 +393,10 @@ def _evenly(g, self, result):
 
 def _some(self, name):
     if not self.size:
-        raise RuntimeError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument.")
+        raise RuntimeError(
+            f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction "
+            "dim with the 'dim' argument."
+        )
     return self
 
 
@@ -486,7 +492,10 @@ def _extreme(ufunc):
         dims = axes(dim, self.ndim)
         if not count(self.shape, dims):
             named = dim is not None and dim != () and dim != []
-            raise (IndexError if named else RuntimeError)("amax()/amin(): Expected reduction dim to be specified and to have non-zero size.")
+            raise (IndexError if named else RuntimeError)(
+                "amax()/amin(): Expected reduction dim to be specified and to have non-zero "
+                "size."
+            )
         return ufunc.reduce(self, axis=dims, keepdims=keepdim)
 
     return forward

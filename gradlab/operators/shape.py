@@ -352,7 +352,10 @@ def t(self):
     [[1, 3], [2, 4]]
     """
     if self.ndim > 2:
-        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {self.ndim}D; use .mT or transpose(dim0, dim1)")
+        raise RuntimeError(
+            f"t() expects a tensor with <= 2 dimensions, but self is {self.ndim}D; use .mT or "
+            "transpose(dim0, dim1)"
+        )
     return turned(self)
 
 
@@ -365,7 +368,10 @@ def permute(self, *dims):
     """
     dims, ndim = sizes(dims), self.ndim
     if len(dims) != ndim:
-        raise RuntimeError(f"permute(sparse_coo): number of dimensions in the tensor input {ndim} does not match the length of the desired ordering {len(dims)}")
+        raise RuntimeError(
+            f"permute(sparse_coo): number of dimensions in the tensor input {ndim} does not match the length "
+            f"of the desired ordering {len(dims)}"
+        )
     found = tuple([axis(d, ndim) for d in dims])
     if len(set(found)) != len(found):
         raise RuntimeError(f"permute(): duplicate dims are not allowed, got {dims}")
@@ -664,7 +670,10 @@ def _listed(tensors, name):
     if isinstance(tensors, TensorBase) or not isinstance(tensors, (list, tuple)):
         raise TypeError(f"{name}(): argument 'tensors' must be tuple of Tensors, not {type(tensors).__name__}")
     if not tensors:
-        raise (ValueError if name == "cat" else RuntimeError)(f"{name} expects a non-empty TensorList: a non-empty list of Tensors")
+        raise (ValueError if name == "cat" else RuntimeError)(
+            f"{name} expects a non-empty TensorList: a non-empty list of "
+            "Tensors"
+        )
     for n, item in enumerate(tensors):
         if not isinstance(item, (TensorBase, np.ndarray)):
             raise TypeError(f"{name}(): expected Tensor as element {n} in argument 0, but got {type(item).__name__}")

@@ -9,6 +9,7 @@ import numpy as np
 from gradlab.engine import operator
 from gradlab.operators.indexing import rows_sum
 from gradlab.operators.shape import take_key
+from gradlab.operators.pointwise import tie
 
 # -- convolution: three operators that are linear in both inputs and are each other's derivatives ---------------------------
 
@@ -239,8 +240,8 @@ max_pool = operator(
     "MaxPool2DWithIndicesBackward0",
     _max_pool,
     outputs=("result0", "result1"),
-    self=lambda g, self_shape, result1, kernel, stride, dilation: planes_sum(
-        g, tuple(self_shape), result1, _apart(kernel, stride, dilation)
+    self=lambda g, self, result1, kernel, stride, dilation: planes_sum(
+        tie(g, self), tuple(self.shape), result1, _apart(kernel, stride, dilation)
     ),
 )
 
@@ -253,7 +254,9 @@ def _applied(self, rows, columns):
 def _plane_map(name):
     """An operator that maps each plane by (rows, columns); the derivative maps back by their transposes."""
     return operator(
-        name, lambda self, rows, columns: _applied(self, rows, columns), self=lambda g, rows, columns: planes_mapped(g, rows.T, columns.T)
+        name,
+        lambda self, rows, columns: _applied(self, rows, columns),
+        self=lambda g, self, rows, columns: planes_mapped(tie(g, self), rows.T, columns.T),
     )
 
 
@@ -336,7 +339,7 @@ def _index_pad_grad(g, shape, padding, mode):
 def _index_pad_operator(name):
     return operator(
         name, lambda self, padding, mode: _index_pad(self, padding, mode),
-        self=lambda g, self_shape, padding, mode: _index_pad_grad(g, tuple(self_shape), padding, mode),
+        self=lambda g, self, padding, mode: _index_pad_grad(tie(g, self), tuple(self.shape), padding, mode),
     )
 
 

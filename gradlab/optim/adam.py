@@ -45,7 +45,10 @@ class Adam(Optimizer):
     ) -> None:
         check_rate(lr)
         check(eps >= 0, f"Invalid epsilon value: {eps}")
-        check(all(isinstance(b, (float, int)) for b in betas), "betas must be either both floats or both Tensors: gradlab takes floats")
+        check(
+            all(isinstance(b, (float, int)) for b in betas),
+            "betas must be either both floats or both Tensors: gradlab takes floats",
+        )
         for n, beta in enumerate(betas):
             check(0 <= beta < 1, f"Invalid beta parameter at index {n}: {beta}")
         check(weight_decay >= 0, f"Invalid weight_decay value: {weight_decay}")

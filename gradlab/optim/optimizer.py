@@ -35,7 +35,10 @@ class Optimizer:
             )
         for name in UNSUPPORTED:
             if defaults.get(name):
-                raise NotImplementedError(f"{type(self).__name__}({name}=True): gradlab has one implementation, leave {name} out.")
+                raise NotImplementedError(
+                    f"{type(self).__name__}({name}=True): gradlab has one implementation, leave {name} "
+                    "out."
+                )
         self.defaults = defaults
         self.state: defaultdict[Any, Any] = defaultdict(dict)
         self.param_groups: list[dict[str, Any]] = []
@@ -78,7 +81,10 @@ class Optimizer:
                 stacklevel=4,
             )
         if self.param_groups and ("param_names" in group) != ("param_names" in self.param_groups[0]):
-            raise ValueError("all optimizer param groups should be with/without names. cannot add param group with names to the optimizer")
+            raise ValueError(
+                "all optimizer param groups should be with/without names. cannot add param group with names to "
+                "the optimizer"
+            )
         known = {p for other in self.param_groups for p in other["params"]}
         if not known.isdisjoint(params):
             raise ValueError("some parameters appear in more than one parameter group")
@@ -179,7 +185,10 @@ class Optimizer:
 def _named(params: Any) -> tuple[list, list]:
     """Tensors, and their names where (name, tensor) pairs were given."""
     if isinstance(params, set):
-        raise TypeError("optimizer parameters need to be organized in ordered collections: the order of a set changes between runs")
+        raise TypeError(
+            "optimizer parameters need to be organized in ordered collections: the order of a set changes "
+            "between runs"
+        )
     items = [params] if isinstance(params, Tensor) else list(params)
     pairs = [isinstance(item, tuple) for item in items]
     if any(pairs) and not all(pairs):

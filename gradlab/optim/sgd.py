@@ -13,8 +13,9 @@ from gradlab.optim.optimizer import Optimizer, check, check_rate
 class SGD(Optimizer):
     """`p -= lr * gradient`.
 
-    weight_decay * p is added to the gradient. With momentum, the step is `buffer = momentum * buffer + (1 - dampening) * gradient`
-    (the first gradient undampened); with nesterov, `gradient + momentum * buffer`. maximize turns the sign.
+    weight_decay * p is added to the gradient. With momentum, the step is
+    `buffer = momentum * buffer + (1 - dampening) * gradient` (the first gradient undampened);
+    with nesterov, `gradient + momentum * buffer`. maximize turns the sign.
     Source: I. Sutskever et al., On the importance of initialization and momentum in deep learning (2013), as torch writes it.
 
     >>> import gradlab

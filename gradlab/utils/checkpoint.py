@@ -13,7 +13,9 @@ from gradlab.autograd.graph import saved_tensors_hooks
 from gradlab.engine import TensorBase, modes
 
 
-def checkpoint(function: Callable, *args: Any, use_reentrant: bool | None = None, preserve_rng_state: bool = True, **kwargs: Any) -> Any:
+def checkpoint(
+    function: Callable, *args: Any, use_reentrant: bool | None = None, preserve_rng_state: bool = True, **kwargs: Any
+) -> Any:
     """``function(*args)`` without keeping what it saves: backward runs it again.
 
     use_reentrant=False (recommended) records the graph and recomputes saved tensors when they are asked for; works with
@@ -83,7 +85,8 @@ class _Frame:
             self._recompute()
         if index not in self.again:
             raise RuntimeError(
-                f"checkpoint: the second run saved {len(self.again)} tensors, the first {self.count}. The function must do the same "
+                f"checkpoint: the second run saved {len(self.again)} tensors, the first {self.count}. The "
+                "function must do the same "
                 "each time it runs."
             )
         return self.again.pop(index)
@@ -126,7 +129,9 @@ class CheckpointFunction(Function):
         return (None, None, *(a.grad if isinstance(a, TensorBase) else None for a in args))
 
 
-def checkpoint_sequential(functions: Iterable, segments: int, input: Any, use_reentrant: bool | None = None, **kwargs: Any) -> Any:
+def checkpoint_sequential(
+    functions: Iterable, segments: int, input: Any, use_reentrant: bool | None = None, **kwargs: Any
+) -> Any:
     """Run modules or functions one after another in ``segments`` checkpointed parts; the last part is kept as it is.
 
     >>> import gradlab

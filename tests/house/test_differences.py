@@ -17,5 +17,16 @@ def test_every_line_of_the_differences_page_holds():
 def test_the_page_names_every_kind_of_refusal_in_the_code():
     """Each room that refuses something is spoken of; a new refusal needs a line here and on the page."""
     text = PAGE.read_text()
-    for word in ("cuda", "complex", "sparse", "forward_ad", "is_grads_batched", "vectorize", "fused", "foreach", "reduce", "view(dtype)"):
+    for word in (
+        "cuda",
+        "complex",
+        "sparse",
+        "forward_ad",
+        "is_grads_batched",
+        "vectorize",
+        "fused",
+        "foreach",
+        "reduce",
+        "view(dtype)",
+    ):
         assert word in text, word
