@@ -13,6 +13,12 @@ from gradlab.graphs.records import Edge, NodeRecord, Snapshot, TensorRecord
 CROWDED = 60  # beyond so many nodes, constants without a name get no card
 
 
+NO_GRAPH = (
+    "Nothing here requires grad, so no graph was recorded: make the leaves with requires_grad=True, and compute outside "
+    "no_grad()."
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Mark:
     """A remark on a tensor or a node; with `toward` (a node) or `toward_tensor` it is on a broken arrow from there."""
@@ -134,6 +140,8 @@ def build(snapshot: Snapshot, marks: Iterable[Mark] = (), flow: Flow | None = No
         if arrow is not None and arrow.head not in left_out:
             arrow.input = arrow.input if counts[edge.source] > 1 else None
             scene.arrows.append(arrow)
+    if not any(snapshot.tensors[root].requires_grad for root in snapshot.roots):
+        scene.notes.append(NO_GRAPH)
     scene.arrows += [Arrow(mark.tail, mark.key, note=mark.text) for mark in marks if mark.tail is not None]
     return scene
 

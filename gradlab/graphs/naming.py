@@ -98,4 +98,7 @@ def _pairs(params: Any) -> dict[str, Any]:
 
 
 def _describe(value: Any) -> str:
-    return "None" if value is None else f"a {type(value).__name__}"
+    if value is None:
+        return "None"
+    kind = type(value).__name__
+    return f"an {kind}" if kind[0] in "aeiouAEIOU" else f"a {kind}"

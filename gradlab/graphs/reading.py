@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from gradlab.graphs import collector
+from gradlab.graphs import collector, longevity
 from gradlab.graphs.engines import Engine, engine_of, is_tensor, of_number
 from gradlab.graphs.inputs import input_names
 from gradlab.graphs.naming import caller_names, flatten, named_parameters
@@ -65,6 +65,8 @@ class Reader:
         self.alive: list[Any] = []  # tensors whose id() is in use
         named = flatten(inner if inner is not None else {})
         self.nodes = backward_order([self.engine.node(tensor) for _, tensor in roots])
+        if self.engine.name == "torch":
+            longevity.watch_over(self.nodes)
         self.number = {node: i for i, node in enumerate(self.nodes)}
         for name, tensor in roots:
             self.snapshot.roots.append(self._tensor(tensor, name).id)

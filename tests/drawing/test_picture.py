@@ -118,11 +118,13 @@ def test_numbers_in_the_picture_are_not_rounded_with_its_coordinates(T):
 @engines
 def test_tensors_without_a_graph_are_drawn_alone(T):
     assert "leaf" in draw(T.ones(2, requires_grad=True)).text()
-    assert draw(T.tensor([1, 2])).svg().startswith("<svg")
+    drawing = draw(T.tensor([1, 2]))
+    assert drawing.svg().startswith("<svg")
+    assert "no graph was recorded" in drawing.text()
 
 
 def test_what_cannot_be_drawn_is_refused_in_one_line():
-    with pytest.raises(TypeError, match="this is a int, not a tensor"):
+    with pytest.raises(TypeError, match="this is an int, not a tensor"):
         draw(3)
     x = torch.ones(1, requires_grad=True)
     for option in ({"theme": "blue"}, {"fold": "everything?"}, {"fold": -1}, {"fold": 0}, {"values": "some"}):

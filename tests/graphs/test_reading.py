@@ -279,3 +279,21 @@ def test_tensors_without_numbers_to_read():
     assert snapshot(half * 2).named("half").values.numbers == [1.0, 1.0]
     complex_one = torch.ones(1, dtype=torch.complex64, requires_grad=True)
     assert snapshot(complex_one * 2).named("complex_one").values.numbers == ["(1+0j)"]
+
+
+@pytest.mark.parametrize("end", ["del y", "z = y * 2; del y; gc.collect(); del z", "snapshot(y); del y", "sys.exit()"])
+def test_a_very_long_torch_graph_dies_in_peace_after_it_was_read(end):
+    program = f"""
+        import gc, sys, torch
+        from gradlab.graphs import longevity, snapshot
+
+        y = torch.tensor(1.0, requires_grad=True)
+        for _ in range(50_000):
+            y = y * 1.0001 + 0.1
+        assert len(snapshot(y).nodes) == 100_001
+        {end}
+        gc.collect()
+        assert not longevity._held
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr[-2000:]
