@@ -88,7 +88,7 @@ class TensorBase:
     @property
     def is_leaf(self) -> bool:
         """True when no recorded operation made this tensor."""
-        return self._edge is None
+        return self.grad_fn is None
 
     @property
     def requires_grad(self) -> bool:
@@ -97,7 +97,7 @@ class TensorBase:
 
     @requires_grad.setter
     def requires_grad(self, wanted: bool) -> None:
-        if not self.is_leaf:
+        if self._edge is not None:
             raise errors.not_leaf(self)
         if wanted and self._array.dtype.kind != "f":
             raise errors.not_float(self)

@@ -60,6 +60,8 @@ class Walk:
             if any(edge is not None and (edge[0] in self.leads or edge[0] in targets) for edge in node.edges):
                 self.leads.add(node)
         needed = self.leads | targets
+        if len(self.starts) == 1:
+            needed.add(self.starts[0][0][0])  # torch calls the tensor hooks of a lone root, wanted or not
         self.waiting = dict.fromkeys(needed, 0)
         for edge in [e for e, _ in self.starts] + [e for node in order if node in self.leads for e in node.edges]:
             if edge is not None and edge[0] in needed:
@@ -79,7 +81,7 @@ class Walk:
                 grads = node.apply(g)
             else:
                 grads = modes.anomaly.run(node, self._visit, g) if modes.anomaly else self._visit(node, g)
-            if not keep:
+            if not keep and (self.into is None or node in self.leads):
                 node.free()
             for edge, g in zip(node.edges, grads, strict=True):
                 if edge is None:
@@ -144,7 +146,9 @@ class Walk:
         return grads
 
     def _tensor(self, g: Any) -> Any:
-        return g if g is None or self.create else make(g)
+        if g is None or self.create:
+            return g
+        return make(g if np.asarray(g).flags.writeable else np.array(g))
 
     def _tensor_hooks(self, extras: Any, given: list) -> None:
         for number, hooks in extras.tensor.items():
@@ -188,8 +192,9 @@ class Walk:
         meta = leaf._more()
         if meta.hooks:
             g = self._hooked(meta.hooks, g)
-        if self.captured:
-            self.captured[node, 0] = self._tensor(g)
+        if self.into is not None and node not in self.leads:
+            if (node, 0) in self.captured:
+                self.captured[node, 0] = self._tensor(g)
             return
         extras = node.extras
         if extras is not None and extras.pre:
@@ -204,7 +209,7 @@ class Walk:
     def _add(self, meta: Any, g: Any) -> None:
         old = meta.grad
         if self.create:
-            meta.grad = make(np.zeros_like(g._array)).copy_(g) if old is None else old + g
+            meta.grad = make(np.zeros(g.shape, g._array.dtype)).copy_(g) if old is None else old + g
         elif old is None:
             meta.grad = make(np.array(g))
         elif old.requires_grad:

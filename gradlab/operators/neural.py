@@ -19,17 +19,18 @@ from gradlab.operators.pointwise import (
     rsqrt,
     sigmoid,
     tanh,
+    tie,
     where,
 )
 from gradlab.operators.shape import cast
 
 # -- activations -------------------------------------------------------------------------------------------------------
 
-relu = operator("ReluBackward0", lambda self: np.maximum(self, 0), self=lambda g, result: where(result <= 0, 0, g))
+relu = operator("ReluBackward0", lambda self: np.maximum(self, 0), self=lambda g, result: where(result <= 0, 0, tie(g, result)))
 leaky_relu = operator(
     "LeakyReluBackward0",
     lambda self, negative_slope: np.where(self > 0, self, self * negative_slope),
-    self=lambda g, self, negative_slope: where(self > 0, g, g * negative_slope),
+    self=lambda g, self, negative_slope: where(self > 0, tie(g, self), g * negative_slope),
 )
 elu = operator(
     "EluBackward0",
@@ -77,7 +78,7 @@ log_sigmoid = operator("LogSigmoidBackward0", lambda self: -np.logaddexp(-self, 
 hardtanh = operator(
     "HardtanhBackward0",
     lambda self, min_val, max_val: np.clip(self, min_val, max_val),
-    self=lambda g, self, min_val, max_val: where((self > min_val) & (self < max_val), g, 0),
+    self=lambda g, self, min_val, max_val: where((self > min_val) & (self < max_val), tie(g, self), 0),
 )
 
 # -- softmax -----------------------------------------------------------------------------------------------------------
@@ -298,8 +299,8 @@ def _nll_operator(name):
         name,
         _nll,
         outputs=("output", "total_weight"),
-        self=lambda g, self_shape, target, weight, total_weight, reduction, ignore_index: _nll_grad(
-            g, self_shape, target, weight, total_weight, reduction, ignore_index
+        self=lambda g, self, target, weight, total_weight, reduction, ignore_index: _nll_grad(
+            tie(g, self), self.shape, target, weight, total_weight, reduction, ignore_index
         ),
     )
 

@@ -339,7 +339,9 @@ def _index_pad_grad(g, shape, padding, mode):
 def _index_pad_operator(name):
     return operator(
         name, lambda self, padding, mode: _index_pad(self, padding, mode),
-        self=lambda g, self, padding, mode: _index_pad_grad(tie(g, self), tuple(self.shape), padding, mode),
+        self=lambda g, self, padding, mode: _index_pad_grad(
+            g if mode == "circular" else tie(g, self), tuple(self.shape), padding, mode
+        ),
     )
 
 
