@@ -36,7 +36,7 @@ def _check_arguments(label: str, args: tuple, options: dict) -> None:
     flat = [x for a in (*args, *options.values()) for x in (a if isinstance(a, list | tuple) else [a])]
     if args and isinstance(args[0], list | tuple) and not args[0]:
         return  # an empty list of tensors: the function says what it needs
-    wrong = next((x for x in flat if isinstance(x, np.ndarray | np.generic)), None)
+    wrong: Any = next((x for x in flat if isinstance(x, np.ndarray | np.generic)), None)
     if wrong is None and args and isinstance(args[0], int | float) and label not in NUMBER_FIRST:
         wrong = args[0]
     if wrong is not None or not any(isinstance(x, TensorBase) for x in flat):

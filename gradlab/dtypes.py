@@ -109,7 +109,7 @@ def finfo(d: dtype | None = None) -> np.finfo:
     """Limits of a floating-point dtype, as ``numpy.finfo`` (eps, max, min, tiny).
 
     >>> import gradlab
-    >>> bool(gradlab.finfo(gradlab.float64).eps == 2.0**-52)
+    >>> gradlab.finfo(gradlab.float64).eps.item() == 2.0**-52
     True
     """
     return np.finfo((d or _default).numpy)

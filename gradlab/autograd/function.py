@@ -103,7 +103,7 @@ class Function:
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        body = {"_forward_cls": cls, "__module__": cls.__module__, "__slots__": ()}
+        body: dict[str, Any] = {"_forward_cls": cls, "__module__": cls.__module__, "__slots__": ()}
         cls._backward_cls = type(cls.__name__ + "Backward", (FunctionNode,), body)
 
     @staticmethod
@@ -116,7 +116,7 @@ class Function:
         """Save for backward, where forward takes no ctx."""
         raise NotImplementedError("setup_context is not implemented.")
 
-    _backward_cls = FunctionNode
+    _backward_cls: type = FunctionNode
 
     @staticmethod
     def backward(ctx: FunctionNode, *grad_outputs: Any) -> Any:
