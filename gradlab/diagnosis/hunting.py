@@ -14,6 +14,8 @@ from gradlab.graphs.engines import engines
 from gradlab.graphs.reading import read_slots
 from gradlab.graphs.records import HELD
 
+UNFILLED = frozenset(("empty", "empty_like", "new_empty", "empty_strided", "resize_"))  # whatever was in memory
+
 
 class _Life:
     """Lies in a node's metadata and dies with it: nodes of some engines cannot be referred to weakly from outside."""
@@ -71,7 +73,7 @@ class Hunter(Ledger):
             self._bad.discard(known.number)
             return
         self._bad.add(known.number)
-        if problem not in inherited:
+        if problem not in inherited and name not in UNFILLED:
             place = place_of(user_frame(frame)[0])
             word = "NaN" if problem == "nan" else "an infinity"
             origin = " (its inputs hold infinities)" if problem == "nan" and "inf" in inherited else ""

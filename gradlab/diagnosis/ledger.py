@@ -95,7 +95,7 @@ class Ledger:
         return [tensor for tensor in alive if tensor is not None and tensor.is_leaf and tensor.requires_grad]
 
     def _new(self, tensor: Any) -> Known:
-        known = Known(next(self._numbers), weakref.ref(tensor), shape=tuple(tensor.shape))
+        known = Known(next(self._numbers), weakref.ref(tensor), shape=_shape(tensor))
         self._by_id[id(tensor)] = known
         self._by_number[known.number] = known
         memory = self.probe.memory(tensor)
@@ -312,3 +312,10 @@ class Ledger:
         self._by_node = dict(itertools.islice(self._by_node.items(), max(0, len(self._by_node) - LIMIT), None))
         self._memories = {k: held for k, held in self._memories.items() if not self.probe.expired(held[0])}
         self._grad_of = {g: n for g, n in self._grad_of.items() if g in self._by_number}
+
+
+def _shape(tensor: Any) -> tuple[int, ...]:
+    try:
+        return tuple(tensor.shape)
+    except RuntimeError:  # a nested tensor has none
+        return ()

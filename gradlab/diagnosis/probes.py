@@ -53,13 +53,14 @@ class TorchProbe:
 
     def problem(self, tensor: Any) -> str | None:
         """ "nan" or "inf" when the tensor holds one (NaN first)."""
-        if not self.is_differentiable(tensor) or tensor.device.type == "meta":
+        try:
+            plain = tensor.detach()
+            plain = plain._values() if plain.is_sparse else plain
+            if not self.is_differentiable(plain) or bool(self.module.isfinite(plain).all()):
+                return None
+            return "nan" if bool(self.module.isnan(plain).any()) else "inf"
+        except (RuntimeError, NotImplementedError):  # nothing to read: meta, nested, inside vmap
             return None
-        plain = tensor.detach()
-        plain = plain._values() if plain.is_sparse else plain
-        if bool(self.module.isfinite(plain).all()):
-            return None
-        return "nan" if bool(self.module.isnan(plain).any()) else "inf"
 
     def is_zero(self, tensor: Any) -> bool:
         plain = tensor.detach()

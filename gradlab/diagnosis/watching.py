@@ -36,9 +36,13 @@ class Follower:
         try:
             self._after(name, args, kwargs, result, frame)
         except Exception as error:
-            self.trouble = self.trouble or f"watch could not follow {name}: {type(error).__name__}: {error}"
+            self._note(name, error)
         finally:
             self.busy = False
+
+    def _note(self, what: str, error: Exception) -> None:
+        first = (str(error).splitlines() or [""])[0][:160]
+        self.trouble = self.trouble or f"watch could not follow {what}: {type(error).__name__}: {first}"
 
     def grad_read(self, tensor: Any, grad: Any, by_user: bool) -> None:
         """Somebody read a tensor's .grad."""
@@ -110,7 +114,7 @@ class Follower:
                 self.keepsake.backward(roots, user_frame(frame)[0])
             return _Run(self.ledger, kind, roots, None if inputs is None else self._targets(inputs), frame, keeps)
         except Exception as error:
-            self.trouble = self.trouble or f"watch could not follow a backward: {type(error).__name__}: {error}"
+            self._note("a backward", error)
         finally:
             self.busy = False
         return None

@@ -289,3 +289,70 @@ def test_without_nan_no_value_is_read():
     with watch() as w:
         torch.sqrt(torch.tensor([-1.0]))
     assert w.findings == []
+
+
+def per_sample_gradients():
+    torch.func.vmap(torch.func.grad(lambda x: (x * x).sum()))(torch.ones(3, 2))
+    torch.func.jacrev(lambda x: x**2)(torch.ones(3))
+
+
+def sparse():
+    index = torch.tensor([[0, 1], [1, 0]])
+    matrix = torch.sparse_coo_tensor(index, torch.ones(2), (2, 2), requires_grad=True)
+    torch.sparse.mm(matrix, torch.ones(2, 2, requires_grad=True)).sum().backward()
+
+
+def meta():
+    (torch.empty(3, device="meta", requires_grad=True) * 2).sum()
+
+
+def nested():
+    torch.nested.nested_tensor([torch.ones(2), torch.ones(3)], requires_grad=True) * 2
+
+
+def recurrent():
+    out, _ = torch.nn.LSTM(3, 4)(torch.randn(5, 2, 3))
+    out.sum().backward()
+
+
+def autocast():
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        torch.nn.Linear(2, 2)(torch.ones(1, 2)).sum().backward()
+
+
+def second_order():
+    x = torch.randn(3, requires_grad=True)
+    (g,) = torch.autograd.grad((x * x).sum(), x, create_graph=True)
+    g.pow(2).sum().backward()
+
+
+def saved_elsewhere():
+    with torch.autograd.graph.save_on_cpu():
+        y = (torch.ones(2, requires_grad=True) ** 2).sum()
+    y.backward()
+
+
+def closures():
+    layer = torch.nn.Linear(2, 1)
+    optimizer = torch.optim.LBFGS(layer.parameters())
+
+    def closure():
+        optimizer.zero_grad()
+        loss = layer(torch.ones(1, 2)).pow(2).sum()
+        loss.backward()
+        return loss
+
+    optimizer.step(closure)
+
+
+@pytest.mark.parametrize("nan", [False, True], ids=["plain", "nan"])
+@pytest.mark.parametrize(
+    "program",
+    [per_sample_gradients, sparse, meta, nested, recurrent, autocast, second_order, saved_elsewhere, closures],
+    ids=lambda program: program.__name__,
+)
+def test_whatever_torch_offers_runs_unharmed(program, nan):
+    with watch(nan=nan) as w:
+        program()
+    assert "could not follow" not in repr(w)
+    assert w.findings == []
