@@ -18,7 +18,7 @@ def _lessons() -> list[ModuleType]:
     if not _loaded:
         package = importlib.import_module("gradlab.exercises")
         names = sorted(m.name for m in pkgutil.iter_modules(package.__path__) if m.name.startswith("lesson_"))
-        _loaded.extend(importlib.import_module(f"gradlab.exercises.{name}") for name in names)
+        _loaded.extend([importlib.import_module(f"gradlab.exercises.{name}") for name in names])
     return _loaded
 
 

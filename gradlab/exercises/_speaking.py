@@ -186,13 +186,16 @@ def _source_of(exercise: type[Exercise], namespace: dict[str, Any]) -> str | Non
     return None
 
 
-def _bound(tree: ast.Module) -> set[str]:
+def _bound(tree: ast.AST) -> set[str]:
+    """The names that a cell binds, not those that are local to a function or class in it."""
     names: set[str] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             names.add(node.name)
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             names.add(node.id)
+        elif not isinstance(node, (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
+            names |= _bound(node)
     return names
 
 

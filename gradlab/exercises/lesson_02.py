@@ -470,32 +470,32 @@ class FromNames(Exercise):
     points = 1
     kind = "tensor"
     question = """
-        Somebody shows you these nodes, from the result down: `Sum → Mul → (Exp → AccumulateGrad(a), Add → (AccumulateGrad(a), AccumulateGrad(b)))`. Build a `y`
+        Somebody shows you these nodes, from the result down: `Sum → Mul → (Exp → AccumulateGrad(a), Add → (AccumulateGrad(a), AccumulateGrad(b)))`. Build a tensor `built`
         with this graph from the two leaves.
     """
-    names = ("y",)
+    names = ("built",)
     hints = (
         "Read from the inside: what is made from a alone, what from a and b?",
         "next_functions are in the order of the inputs: the first input of the multiplication is the exp.",
-        "```python\ny = (a.exp() * (____)).sum()\n```",
+        "```python\nbuilt = (a.exp() * (____)).sum()\n```",
     )
     stub = """
         a = torch.tensor([1.0, 2.0], requires_grad=True)
         b = torch.tensor([3.0, 4.0], requires_grad=True)
-        y = ...
+        built = ...
     """
-    solution = "a = torch.tensor([1.0, 2.0], requires_grad=True)\nb = torch.tensor([3.0, 4.0], requires_grad=True)\ny = (a.exp() * (a + b)).sum()"
+    solution = "a = torch.tensor([1.0, 2.0], requires_grad=True)\nb = torch.tensor([3.0, 4.0], requires_grad=True)\nbuilt = (a.exp() * (a + b)).sum()"
     wrong = (
         Wrong(
-            "a = torch.tensor([1.0, 2.0], requires_grad=True)\nb = torch.tensor([3.0, 4.0], requires_grad=True)\ny = ((a + b) * a.exp()).sum()",
+            "a = torch.tensor([1.0, 2.0], requires_grad=True)\nb = torch.tensor([3.0, 4.0], requires_grad=True)\nbuilt = ((a + b) * a.exp()).sum()",
             "order-of-inputs",
         ),
         Wrong(
-            "a = torch.tensor([1.0, 2.0], requires_grad=True)\nb = torch.tensor([3.0, 4.0], requires_grad=True)\ny = a.exp().sum() * (a + b).sum()",
+            "a = torch.tensor([1.0, 2.0], requires_grad=True)\nb = torch.tensor([3.0, 4.0], requires_grad=True)\nbuilt = a.exp().sum() * (a + b).sum()",
             "read-from-the-wrong-end",
         ),
         Wrong(
-            "a = torch.tensor([1.0, 2.0], requires_grad=True)\nb = torch.tensor([3.0, 4.0])\ny = (a.exp() * (a + b)).sum()",
+            "a = torch.tensor([1.0, 2.0], requires_grad=True)\nb = torch.tensor([3.0, 4.0])\nbuilt = (a.exp() * (a + b)).sum()",
             "leaf-does-not-ask",
         ),
     )
@@ -517,7 +517,7 @@ class FromNames(Exercise):
                 *(names(n, depth + 1) for n, _ in node.next_functions),
             ]
 
-        return names(getattr(answer["y"], "grad_fn", None))
+        return names(getattr(answer["built"], "grad_fn", None))
 
     @staticmethod
     def judge(inputs: dict[str, Any], seen: Any) -> Verdict:
@@ -527,7 +527,7 @@ class FromNames(Exercise):
         if seen == truth:
             return FromNames.right()
         if seen is None:
-            return FromNames.not_right("Your y has no grad_fn.")
+            return FromNames.not_right("`built` has no grad_fn.")
         if seen == ["Sum", ["Mul", truth[1][2], truth[1][1]]]:
             return FromNames.fits("order-of-inputs")
         if seen[0] != "Sum":

@@ -326,7 +326,7 @@ class Order(Exercise):
 
 
 _BACKWARD = """
-def order(y):
+def in_order(y):
     done, entered, todo = [], set(), [(y, False)]
     while todo:
         v, leaving = todo.pop()
@@ -338,21 +338,21 @@ def order(y):
             todo += [(u, False) for u, _ in v.edges]
     return done[::-1]
 
-def backward(y):
+def {name}(y):
 {body}
 """
 _RIGHT_BODY = """    arrived = {id(y): 1.0}
-    for v in order(y):
+    for v in in_order(y):
         g = arrived.pop(id(v))
         if not v.edges:
             v.grad = g if v.grad is None else v.grad + g
         for u, slope in v.edges:
             arrived[id(u)] = arrived.get(id(u), 0.0) + g * slope"""
-_STORING_BODY = """    for v in order(y):
+_STORING_BODY = """    for v in in_order(y):
         if v.grad is None:
             v.grad = 0.0
     y.grad = 1.0
-    for v in order(y):
+    for v in in_order(y):
         for u, slope in v.edges:
             u.grad += v.grad * slope"""
 
@@ -364,28 +364,34 @@ class Backward(Exercise):
     forbids = ("torch", "gradlab")
     prelude = "import math\nimport numpy as np"
     question = """
-        Now the walk itself. Write `backward(y)`: start with a 1 at y; each value in `order(y)` multiplies what arrived by the slope of each edge and hands it on. Afterwards every **leaf** (a value
+        Now the walk itself. Write `backward(y)`: start with a 1 at y; each value in `in_order(y)` multiplies what arrived by the slope of each edge and hands it on. Afterwards every **leaf** (a value
         without edges) has its gradient in `.grad`.
     """
     names = ("backward",)
     hints = (
-        "Go through `order(y)`. What has arrived at a value when its turn comes, and where do you keep it until then?",
+        "Go through `in_order(y)`. What has arrived at a value when its turn comes, and where do you keep it until then?",
         "A dict from id(value) to what has arrived so far. Where ways meet: add.",
-        "```python\n    arrived = {id(y): 1.0}\n    for v in order(y):\n        g = arrived[id(v)]\n        for u, slope in v.edges:\n            arrived[id(u)] = arrived.get(id(u), 0.0) + ____\n```",
+        "```python\n    arrived = {id(y): 1.0}\n    for v in in_order(y):\n        g = arrived[id(v)]\n        for u, slope in v.edges:\n            arrived[id(u)] = arrived.get(id(u), 0.0) + ____\n```",
     )
-    stub = _BACKWARD.format(body='    "Fill .grad of every leaf behind y."\n    ...')
-    solution = _BACKWARD.format(body=_RIGHT_BODY)
-    also_right = (_BACKWARD.format(body=_STORING_BODY),)
+    stub = _BACKWARD.format(name="backward", body='    "Fill .grad of every leaf behind y."\n    ...')
+    solution = _BACKWARD.format(name="backward", body=_RIGHT_BODY)
+    also_right = (_BACKWARD.format(name="backward", body=_STORING_BODY),)
     wrong = (
         Wrong(
-            _BACKWARD.format(body=_RIGHT_BODY.replace("arrived.get(id(u), 0.0) + g * slope", "g * slope")),
+            _BACKWARD.format(
+                name="backward", body=_RIGHT_BODY.replace("arrived.get(id(u), 0.0) + g * slope", "g * slope")
+            ),
             "overwritten",
         ),
-        Wrong(_BACKWARD.format(body=_RIGHT_BODY.replace("+ g * slope", "+ slope")), "forgot-incoming"),
-        Wrong(_BACKWARD.format(body=_RIGHT_BODY.replace("{id(y): 1.0}", "{id(y): y.data}")), "starts-with-the-value"),
+        Wrong(_BACKWARD.format(name="backward", body=_RIGHT_BODY.replace("+ g * slope", "+ slope")), "forgot-incoming"),
+        Wrong(
+            _BACKWARD.format(name="backward", body=_RIGHT_BODY.replace("{id(y): 1.0}", "{id(y): y.data}")),
+            "starts-with-the-value",
+        ),
         Wrong(
             _BACKWARD.format(
-                body="    def push(v, g):\n        if not v.edges:\n            v.grad = g\n        for u, slope in v.edges:\n            push(u, g * slope)\n    push(y, 1.0)"
+                name="backward",
+                body="    def push(v, g):\n        if not v.edges:\n            v.grad = g\n        for u, slope in v.edges:\n            push(u, g * slope)\n    push(y, 1.0)",
             ),
             "overwritten",
         ),
@@ -445,39 +451,43 @@ class SecondBackward(Exercise):
         This backward keeps a `.grad` in every value. Once, it is right. Run it **twice** on the same y, and the leaves get too much (prediction 05C). Repair it: leaves add up over calls, as in torch;
         inner values have `.grad` None afterwards.
     """
-    names = ("backward",)
+    names = ("backward_again",)
     hints = (
         "What is in an inner value's `.grad` when the second call begins?",
         "Inner values need a gradient only *during* one walk: keep it in a dict of that walk, not in the value.",
         "```python\n    arrived = {id(y): 1.0}          # lives for one call\n    ...\n        if not v.edges:             # a leaf\n            v.grad = g if v.grad is None else ____\n```",
     )
-    stub = _BACKWARD.format(body=_STORING_BODY)
-    solution = _BACKWARD.format(body=_RIGHT_BODY)
+    stub = _BACKWARD.format(name="backward_again", body=_STORING_BODY)
+    solution = _BACKWARD.format(name="backward_again", body=_RIGHT_BODY)
     also_right = (
         _BACKWARD.format(
-            body="    line = order(y)\n    for v in line:\n        if v.edges or v.grad is None:\n            v.grad = 0.0\n    y.grad = y.grad + 1.0\n    for v in line:\n        for u, slope in v.edges:\n            u.grad += v.grad * slope\n    for v in line:\n        if v.edges:\n            v.grad = None"
+            name="backward_again",
+            body="    line = in_order(y)\n    for v in line:\n        if v.edges or v.grad is None:\n            v.grad = 0.0\n    y.grad = y.grad + 1.0\n    for v in line:\n        for u, slope in v.edges:\n            u.grad += v.grad * slope\n    for v in line:\n        if v.edges:\n            v.grad = None",
         ),
     )
     wrong = (
         Wrong(
             _BACKWARD.format(
+                name="backward_again",
                 body=_STORING_BODY.replace(
                     "        if v.grad is None:\n            v.grad = 0.0", "        v.grad = 0.0"
-                )
+                ),
             ),
             "leaves-forget",
         ),
         Wrong(
             _BACKWARD.format(
+                name="backward_again",
                 body=_STORING_BODY.replace(
                     "        if v.grad is None:\n            v.grad = 0.0",
                     "        if v.grad is None or v.edges:\n            v.grad = 0.0",
-                )
+                ),
             ),
             "inner-gradients-left",
         ),
         Wrong(
-            _BACKWARD.format(body=_STORING_BODY.replace("y.grad = 1.0", "y.grad += 1.0")), "inner-gradients-count-again"
+            _BACKWARD.format(name="backward_again", body=_STORING_BODY.replace("y.grad = 1.0", "y.grad += 1.0")),
+            "inner-gradients-count-again",
         ),
     )
     misconceptions = {
@@ -505,7 +515,7 @@ class SecondBackward(Exercise):
         y = Value(4.0, [(h, s[2])])
         grads: list[Any] = []
         for _ in range(2):
-            answer["backward"](y)
+            answer["backward_again"](y)
             grads.append(None if x.grad is None else float(x.grad))
         return {"grads": grads, "inner": h.grad is not None or y.grad is not None}
 
@@ -534,19 +544,19 @@ class SecondBackward(Exercise):
 
 
 _ENGINE = """
-class Value:
+class Scalar:
     def __init__(self, data, edges=()):
         self.data, self.grad, self.edges = data, None, list(edges)
     def __add__(self, other):
-        other = other if isinstance(other, Value) else Value(other)
-        return Value(self.data + other.data, [(self, 1.0), (other, 1.0)])
+        other = other if isinstance(other, Scalar) else Scalar(other)
+        return Scalar(self.data + other.data, [(self, 1.0), (other, 1.0)])
     def __mul__(self, other):
-        other = other if isinstance(other, Value) else Value(other)
-        return Value(self.data * other.data, [(self, other.data), (other, self.data)])
+        other = other if isinstance(other, Scalar) else Scalar(other)
+        return Scalar(self.data * other.data, [(self, other.data), (other, self.data)])
     __radd__, __rmul__ = __add__, __mul__
 {more}
 
-def backward(y):
+def run_back(y):
     done, entered, todo = [], set(), [(y, False)]
     while todo:
         v, leaving = todo.pop()
@@ -572,7 +582,7 @@ def _more(
     tanh: str = "[(self, 1.0 - t * t)]",
 ) -> str:
     return _ENGINE.format(
-        more=f"    def __sub__(self, other):\n        return Value(self.data - other.data, {sub})\n    def __truediv__(self, other):\n        return Value(self.data / other.data, {div})\n    def tanh(self):\n        t = math.tanh(self.data)\n        return Value(t, {tanh})"
+        more=f"    def __sub__(self, other):\n        return Scalar(self.data - other.data, {sub})\n    def __truediv__(self, other):\n        return Scalar(self.data / other.data, {div})\n    def tanh(self):\n        t = math.tanh(self.data)\n        return Scalar(t, {tanh})"
     )
 
 
@@ -586,11 +596,11 @@ class FiftyGraphs(Exercise):
     question = """
         Add `-`, `/` and `.tanh()` to the engine. The check builds fifty random graphs with it and compares every gradient with those of a real engine.
     """
-    names = ("Value", "backward")
+    names = ("Scalar", "run_back")
     hints = (
-        "Each operation needs its value and one slope per input; `backward` stays as it is.",
+        "Each operation needs its value and one slope per input; `run_back` stays as it is.",
         "a - b: 1 and -1. a / b: 1/b and -a/b². tanh: 1 - tanh², computed from the *result*.",
-        "```python\n    def tanh(self):\n        t = math.tanh(self.data)\n        return Value(t, [(self, ____)])\n```",
+        "```python\n    def tanh(self):\n        t = math.tanh(self.data)\n        return Scalar(t, [(self, ____)])\n```",
     )
     stub = _ENGINE.format(
         more="    def __sub__(self, other):\n        ...\n    def __truediv__(self, other):\n        ...\n    def tanh(self):\n        ..."
@@ -628,7 +638,7 @@ class FiftyGraphs(Exercise):
         import math
         import operator
 
-        Value, backward = answer["Value"], answer["backward"]
+        Value, backward = answer["Scalar"], answer["run_back"]
         ops: dict[str, Any] = {
             "add": operator.add,
             "mul": operator.mul,

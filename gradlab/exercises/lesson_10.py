@@ -385,7 +385,7 @@ class SafeRoot(Exercise):
 
 
 def _order(a: object, b: object, h: object, x: object) -> str:
-    return f'seen = {{\n    "A is given": {a},\n    "B is given": {b},\n    "h.grad": {h},\n    "x.grad": {x},\n}}'
+    return f'given = {{\n    "A is given": {a},\n    "B is given": {b},\n    "h.grad": {h},\n    "x.grad": {x},\n}}'
 
 
 class OrderOfHooks(TableExercise):
@@ -396,7 +396,7 @@ class OrderOfHooks(TableExercise):
     question = """
         x is 1, `h = x * 3`. First `h.register_hook(A)` with A: g → 10·g, then `h.retain_grad()`, then `h.register_hook(B)` with B: g → g + 1. Then `h.backward()`. Four numbers, please.
     """
-    names = ("seen",)
+    names = ("given",)
     hints = (
         "A 1 arrives at h. Who sees it first?",
         "Hooks run in the order in which they were registered, each on what the one before returned. What is retained is what is left after *all* of them, wherever `retain_grad()` stood.",

@@ -112,3 +112,23 @@ def test_exercises_and_predictions_come_in_the_order_of_their_ids(name: str) -> 
         found = [cell["metadata"].get("gradlab", {}).get(key) for cell in notebook["cells"]]
         ids = [id for id in found if id]
         assert ids == sorted(ids)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_other_cell_of_a_lesson_binds_the_name_of_an_answer(name: str) -> None:
+    """Else a check that is run again later would judge something that the learner did not write."""
+    import ast
+
+    from gradlab.exercises._speaking import _bound
+
+    notebook = json.loads((LESSONS / f"{name}.ipynb").read_text(encoding="utf-8"))
+    own = [exercise for exercise in course.all() if exercise.lesson == name[:2]]
+    cells = [
+        (cell["metadata"].get("gradlab", {}).get("exercise"), cell["source"])
+        for cell in notebook["cells"]
+        if cell["cell_type"] == "code"
+    ]
+    cells += [(exercise.id, exercise.solution) for exercise in own]
+    for exercise in own:
+        others = [source for id, source in cells if id != exercise.id]
+        assert not [n for source in others for n in set(exercise.names) & _bound(ast.parse(source))], exercise.id
