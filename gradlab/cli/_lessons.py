@@ -33,16 +33,17 @@ def lessons_folder() -> Path:
 
 
 def lesson_name(folder: Path, lesson: str) -> str:
-    """The file name of a lesson that is asked for as "6", "06" or by its file name.
+    """The file name of a notebook that is asked for as "6", "06" or by its file name, such as "gallery".
 
     Raises LessonsError, naming the lessons there are, when there is no such lesson.
     """
-    names = sorted(path.name for path in folder.glob("[0-9][0-9]_*.ipynb"))
+    stems = sorted(path.stem for path in folder.glob("*.ipynb"))
+    called = {stem[:2] if stem[:2].isdecimal() else stem: stem for stem in stems}
     wanted = lesson.removesuffix(".ipynb")
-    for name in names:
-        if name.removesuffix(".ipynb") == wanted or (wanted.isdecimal() and int(wanted) == int(name[:2])):
-            return name
-    raise LessonsError(f"There is no lesson {lesson!r}. The lessons are {', '.join(name[:2] for name in names)}.")
+    number = f"{int(wanted):02}" if wanted.isdecimal() else wanted
+    if number in called or wanted in stems:
+        return f"{called.get(number, wanted)}.ipynb"
+    raise LessonsError(f"There is no lesson {lesson!r}. The lessons are {', '.join(called)}.")
 
 
 @dataclass

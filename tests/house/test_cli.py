@@ -99,6 +99,10 @@ class TestLessonNames:
         with pytest.raises(LessonsError, match="The lessons are 01, 06"):
             lesson_name(course, typed)
 
+    def test_another_notebook_is_found_by_its_name(self, course):
+        (course / "gallery.ipynb").write_text("pictures")
+        assert lesson_name(course, "gallery") == "gallery.ipynb"
+
     def test_the_course_of_this_installation_is_found(self):
         assert lesson_name(lessons_folder(), "1") == "01_three_attributes.ipynb"
 
