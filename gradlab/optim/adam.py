@@ -73,7 +73,7 @@ class Adam(Optimizer):
         elif group["weight_decay"]:
             gradient = gradient + group["weight_decay"] * parameter
         mean, square = state["exp_avg"]._array, state["exp_avg_sq"]._array
-        scratch = gradient - mean
+        scratch = np.subtract(gradient, mean, out=np.empty_like(mean))
         scratch *= 1 - beta1
         mean += scratch
         square *= beta2
