@@ -8,8 +8,8 @@ import numpy as np
 
 from gradlab.engine import operator
 from gradlab.operators.indexing import rows_sum
-from gradlab.operators.shape import take_key
 from gradlab.operators.pointwise import tie
+from gradlab.operators.shape import take_key
 
 # -- convolution: three operators that are linear in both inputs and are each other's derivatives ---------------------------
 

@@ -176,8 +176,12 @@ def compare(name: str, rounds: int) -> float | None:
         for who, step in random.sample(list(steps.items()), len(steps)):
             times[who].append(seconds(step, inner))
     ours, theirs = statistics.median(times["gradlab"]), statistics.median(times["torch"])
-    print(f"{name:13s} gradlab {1e3 * ours:8.3f} ms   torch {1e3 * theirs:8.3f} ms   ratio {ours / theirs:.2f}  (wanted {LIMITS[name]})")
-    return ours / theirs
+    ratio = ours / theirs
+    print(
+        f"{name:13s} gradlab {1e3 * ours:8.3f} ms   torch {1e3 * theirs:8.3f} ms   "
+        f"ratio {ratio:.2f}  (wanted {LIMITS[name]})"
+    )
+    return ratio
 
 
 def main() -> int:

@@ -32,7 +32,11 @@ def public():
     for room in ("nn.functional", "nn.init", "nn.utils"):
         module = importlib.import_module(f"gradlab.{room}")
         found |= {f"gradlab.{room}.{n}": f for n, f in functions(module).items() if inspect.isfunction(f)}
-    return {name: thing for name, thing in found.items() if callable(thing) and (isinstance(thing, type) or hasattr(thing, "__name__"))}
+    return {
+        name: thing
+        for name, thing in found.items()
+        if callable(thing) and (isinstance(thing, type) or hasattr(thing, "__name__"))
+    }
 
 
 def failures(text, name):
@@ -65,7 +69,11 @@ def test_no_docstring_in_the_table_hides_one_in_the_code():
     assert [n for n in DOCS if getattr(gradlab, n).__doc__ != DOCS[n]] == []
 
 
-MIRRORED = [n for n, f in PUBLIC.items() if n.split(".")[1] in ("nn", "linalg", "special") or n[8:] in gradlab.operators.PUBLIC | gradlab.operators.CREATION]
+MIRRORED = [
+    n
+    for n, f in PUBLIC.items()
+    if n.split(".")[1] in ("nn", "linalg", "special") or n[8:] in gradlab.operators.PUBLIC | gradlab.operators.CREATION
+]
 
 
 @pytest.mark.parametrize("name", MIRRORED)
