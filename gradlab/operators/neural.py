@@ -252,6 +252,9 @@ binary_cross_entropy_with_logits = operator(
 
 def _nll(self, target, weight, reduction, ignore_index):
     """The picked log-probabilities, weighted; the second output is the sum of the weights, for the mean."""
+    if reduction == "mean" and weight is None and self.ndim == 2 and _all_count(target, self.shape[1], ignore_index):
+        total = self.dtype.type(len(target))
+        return -self[np.arange(len(target)), target].sum() / total, total
     dim = self.ndim != 1
     index = np.expand_dims(target, int(dim))
     scale = _nll_scale(target, weight, ignore_index, self.shape[dim], self.dtype)
@@ -260,6 +263,11 @@ def _nll(self, target, weight, reduction, ignore_index):
         return loss, np.zeros((), self.dtype)
     total = scale.sum(dtype=self.dtype)
     return (loss.sum() if reduction == "sum" else loss.sum() / total), total
+
+
+def _all_count(target, classes, ignore_index):
+    """Whether every target is a class and none is ignored: the common case, which needs no weights."""
+    return ignore_index < 0 < target.size and target.min() >= 0 and target.max() < classes
 
 
 def _nll_scale(target, weight, ignore_index, classes, dtype):
@@ -275,6 +283,16 @@ nll_index = operator(None, lambda target, ignore_index, dim: np.expand_dims(np.w
 
 
 def _nll_grad(g, shape, target, weight, total_weight, reduction, ignore_index):
+    if (
+        weight is None
+        and len(shape) == 2
+        and isinstance(total_weight, np.ndarray)
+        and reduction == "mean"
+        and total_weight == shape[0]
+    ):
+        out = np.zeros(shape, total_weight.dtype)  # every target counts: the same without weights
+        out[np.arange(shape[0]), target] = g * (-1 / shape[0])
+        return out
     dim = int(len(shape) != 1)
     index = nll_index(target, ignore_index, dim)
     factors = nll_factors(g, tuple(shape), target, weight, total_weight, reduction, ignore_index)
