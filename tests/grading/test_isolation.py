@@ -13,7 +13,7 @@ import pytest
 from gradlab.grading import plain
 from gradlab.grading.judge import judge_for
 from gradlab.grading.sandbox import Sandbox, SandboxError, client, landlock
-from gradlab.grading.sandbox.child import CELL
+from gradlab.grading.sandbox.child import CELL, HEADER
 
 pytestmark = pytest.mark.sandbox
 CANARY = "canary-" + "7f3a9c"  # in two pieces: this file must not be what is found
@@ -251,3 +251,25 @@ def test_landlock_leaves_out_what_is_hidden(tmp_path):
         (tmp_path / name).mkdir(parents=True)
     found = landlock.without([tmp_path], [tmp_path / "a" / "b" / "secret", tmp_path / "d"])
     assert [str(path.relative_to(tmp_path)) for path in found] == ["a/c"]
+
+
+def test_time_spent_waiting_for_a_processor_is_not_the_answers():
+    class Stream:
+        """Late by a second each time it is asked in time, twice."""
+
+        late = 2
+
+        def write(self, data, deadline):
+            self.token = data[4:20]
+
+        def read(self, length, deadline):
+            if self.late:
+                self.late -= 1
+                raise TimeoutError
+            return HEADER.pack(0, self.token, b"d")[:length]
+
+    waited = iter([1.0, 2.0, 2.0])
+    child = client.Child(Stream(), lambda: 0.0, lambda: next(waited))
+    assert child.ask(CELL, b"", 1.0).kind == "done"
+    child = client.Child(Stream(), lambda: 0.0, lambda: 0.0)
+    assert child.ask(CELL, b"", 1.0).kind == "timeout"

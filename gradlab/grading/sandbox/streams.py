@@ -11,7 +11,10 @@ from typing import Protocol
 
 
 class Stream(Protocol):
-    """Bytes to and from a child. TimeoutError at the deadline, ConnectionError when the child is gone."""
+    """Bytes to and from a child. TimeoutError at the deadline, ConnectionError when the child is gone.
+
+    After a TimeoutError of `read`, the same `read` goes on where it was.
+    """
 
     def read(self, length: int, deadline: float) -> bytes: ...
 
@@ -32,17 +35,18 @@ class SocketStream:
 
     def __init__(self, connection: socket.socket) -> None:
         self._socket = connection
+        self._rest = bytearray()
 
     def read(self, length: int, deadline: float) -> bytes:
-        parts = []
-        while length:
+        while len(self._rest) < length:
             self._socket.settimeout(_left(deadline))
-            part = self._socket.recv(min(length, 1 << 20))
+            part = self._socket.recv(min(length - len(self._rest), 1 << 20))
             if not part:
                 raise ConnectionError("the child has ended")
-            parts.append(part)
-            length -= len(part)
-        return b"".join(parts)
+            self._rest += part
+        data = bytes(self._rest[:length])
+        del self._rest[:length]
+        return data
 
     def write(self, data: bytes, deadline: float) -> None:
         self._socket.settimeout(_left(deadline))

@@ -46,10 +46,11 @@ def main(descriptor: int) -> None:
             children.add(pid)
             os.close(descriptors[0])
             reply: dict[str, Any] = {"pid": pid}
+        elif request["op"] == "waited":
+            reply = {"seconds": _waited(request["pid"])}
         else:
-            pid = request["pid"]
-            children.discard(pid)
-            reply = _end(pid)
+            children.discard(request["pid"])
+            reply = _end(request["pid"])
         control.send(json.dumps(reply).encode())
     for pid in children:
         _end(pid)
@@ -131,6 +132,14 @@ def _seed() -> None:
         if module is not None:
             room, _, call = function.partition(".")
             getattr(getattr(module, room), call)(0)
+
+
+def _waited(pid: int) -> float:
+    """The seconds that a child has been ready to run and had no processor, 0 where the kernel does not say."""
+    try:
+        return int(Path(f"/proc/{pid}/schedstat").read_text().split()[1]) / 1e9
+    except (OSError, IndexError, ValueError):
+        return 0.0
 
 
 def _end(pid: int) -> dict[str, Any]:
