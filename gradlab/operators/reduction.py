@@ -728,7 +728,7 @@ def _norm_grad(g, self, ord, result, dim, keepdim):
     if ord == 1:
         return g * sign(self)
     if ord == 2:
-        return self * where(result == 0, 0, g / result)
+        return g * where(result == 0, 0, self / result)
     size = self * sign(self)
     if ord in (math.inf, -math.inf):
         ties = (size == result) | ((size != size) & (result != result))
