@@ -44,3 +44,94 @@ def data(T: Any) -> dict[str, Any]:
     made["i"], made["k"], made["t"] = T.tensor([0, 2]), T.tensor([[0, 1, 2], [2, 1, 0]]), T.tensor([0, 2])
     made["b"] = T.tensor([[True, False, True], [False, True, True]])
     return made | {"T": T, "F": T.nn.functional}
+
+
+def two_losses(T):
+    t = T.tensor(1.5, requires_grad=True)
+    trunk = t.exp()
+    (trunk * 2).backward(retain_graph=True)
+    return trunk.sin(), {"t": t}
+
+
+def accumulation(T):
+    w = T.tensor(2.0, requires_grad=True)
+    for _ in range(3):
+        (w * 3).backward()
+    return w * w, {"w": w}
+
+
+def freed(T):
+    w = T.tensor([1.0, 2.0], requires_grad=True)
+    y = (w.exp() * w + 1).sum()
+    y.backward()
+    return y, {"w": w}
+
+
+def in_place(T):
+    w = T.tensor([1.0, 2.0], requires_grad=True)
+    y = w * 2
+    y += 1
+    y[0] = 5.0
+    return y.sum(), {"w": w}
+
+
+def versions(T):
+    w = T.tensor([1.0, 2.0], requires_grad=True)
+    with T.no_grad():
+        w -= 0.1
+    return w * w, {"w": w}
+
+
+def carried(T):
+    w, h = T.tensor([[0.5, 0.1], [0.2, 0.3]], requires_grad=True), T.ones(2)
+    for _ in range(4):
+        h = T.tanh(w @ h)
+    return h.sum(), {"w": w}
+
+
+def cut(T):
+    w = T.tensor(2.0, requires_grad=True)
+    return w * (w * w).detach(), {"w": w}
+
+
+def gradient_of_a_gradient(T):
+    w = T.tensor(2.0, requires_grad=True)
+    (first,) = T.autograd.grad(w**3, w, create_graph=True)
+    return first, {"w": w}
+
+
+def perceptron(T):
+    w1 = T.tensor([[0.1, -0.2], [0.3, 0.4], [0.5, -0.6]], requires_grad=True)
+    b1 = T.tensor([0.1, 0.2, 0.3], requires_grad=True)
+    x, target = T.tensor([[1.0, 2.0], [3.0, 4.0]]), T.tensor([0, 2])
+    return T.nn.functional.cross_entropy(T.relu(x @ w1.T + b1), target), {"w1": w1, "b1": b1}
+
+
+def own_function(T):
+    class Square(T.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return 2 * x * g
+
+    w = T.tensor(3.0, requires_grad=True)
+    return Square.apply(w) + w, {"w": w}
+
+
+PROGRAMS = [
+    two_losses,
+    accumulation,
+    freed,
+    in_place,
+    versions,
+    carried,
+    cut,
+    gradient_of_a_gradient,
+    perceptron,
+    own_function,
+]

@@ -7,7 +7,7 @@ import pytest
 
 import gradlab
 from gradlab.graphs import snapshot
-from tests.graphs.programs import EXPRESSIONS, data
+from tests.graphs.programs import EXPRESSIONS, PROGRAMS, data
 
 torch = pytest.importorskip("torch")
 
@@ -54,14 +54,26 @@ def close(one, other):
     return one == other
 
 
-@pytest.mark.parametrize("expression", EXPRESSIONS)
-def test_equal_snapshots(expression):
-    here, there = graph_of(gradlab, expression), graph_of(torch, expression)
-    assert (here is None) == (there is None)
-    if here is None:
-        return
+def assert_same(here, there):
     assert [node.name for node in here.nodes] == [node.name for node in there.nodes]
     assert here.edges == there.edges
     for mine, theirs in zip(comparable(here)["nodes"], comparable(there)["nodes"], strict=True):
         assert close(mine, theirs), f"{mine}\n{theirs}"
     assert close(comparable(here), comparable(there))
+
+
+@pytest.mark.parametrize("expression", EXPRESSIONS)
+def test_operators(expression):
+    here, there = graph_of(gradlab, expression), graph_of(torch, expression)
+    assert (here is None) == (there is None)
+    if here is not None:
+        assert_same(here, there)
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
+def test_programs_of_the_lessons(program):
+    found = []
+    for T in (gradlab, torch):
+        result, names = program(T)
+        found.append(snapshot(result, params=names))
+    assert_same(*found)

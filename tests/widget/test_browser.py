@@ -76,7 +76,7 @@ def test_a_backward_is_stepped_through(open_notebook, app, theme):
     press(page, "ArrowRight")
     expect(said).to_have_text("AddBackward0 received 4.0 and passes it on unchanged to Mul and b.")
     press(page, "ArrowDown")
-    expect(first.locator("aside h3")).to_contain_text("Pow · 2")
+    expect(first.locator(".gl-title")).to_contain_text("Pow · 2")
     expect(first.locator("aside")).to_contain_text("freed")
     press(page, "End")
     expect(said).to_have_text("w.grad was None and is now 12.0.")
@@ -92,7 +92,7 @@ def test_a_backward_is_stepped_through(open_notebook, app, theme):
     first.get_by_role("searchbox").fill("mul")
     expect(first.locator("g.node.hit")).to_have_count(1)
     press(page, "Enter")
-    expect(first.locator("aside h3")).to_contain_text("MulBackward0")
+    expect(first.locator(".gl-title")).to_contain_text("MulBackward0")
     press(page, "Escape")
 
     # the other widget did not move; Python knows where the first stands; nothing came from elsewhere
