@@ -66,6 +66,7 @@ def _refused(what: str, instead: str) -> Any:
     def refuse(self: Any, *args: Any, **options: Any) -> NoReturn:
         raise NotImplementedError(f"gradlab has no {what}: {instead}")
 
+    refuse.__doc__ = f"Refused with NotImplementedError: gradlab has no {what}."
     return refuse
 
 
@@ -106,14 +107,32 @@ class Tensor(TensorBase, results=True):
 
     @property
     def shape(self) -> Size:  # type: ignore[override]
+        """The length of each dim.
+
+        >>> import gradlab
+        >>> gradlab.ones(2, 3).shape
+        gradlab.Size([2, 3])
+        """
         return Size(self._array.shape)
 
     @property
     def ndim(self) -> int:
+        """The number of dims.
+
+        >>> import gradlab
+        >>> gradlab.ones(2, 3).ndim
+        2
+        """
         return self._array.ndim
 
     def size(self, dim: int | None = None) -> Any:
-        """The shape, or the length of one dim."""
+        """The shape, or the length of one dim.
+
+        >>> import gradlab
+        >>> x = gradlab.ones(2, 3)
+        >>> x.size(), x.size(1)
+        (gradlab.Size([2, 3]), 3)
+        """
         return self.shape if dim is None else self._array.shape[axis(dim, self.ndim)]
 
     @property
@@ -124,19 +143,35 @@ class Tensor(TensorBase, results=True):
         return self._counter[0] if self._counter else 0
 
     def requires_grad_(self, requires_grad: bool = True) -> Any:
-        """Set ``requires_grad`` in place and return the tensor."""
+        """Set ``requires_grad`` in place and return the tensor.
+
+        >>> import gradlab
+        >>> gradlab.ones(2).requires_grad_()
+        tensor([1., 1.], requires_grad=True)
+        """
         if not requires_grad or self.is_leaf:
             self.requires_grad = requires_grad
         return self
 
     @property
     def dtype(self) -> dtypes.dtype:
-        """The type of the elements."""
+        """The type of the elements.
+
+        >>> import gradlab
+        >>> gradlab.tensor([1, 2]).dtype, gradlab.tensor([1.0]).dtype
+        (gradlab.int64, gradlab.float32)
+        """
         return dtypes.of(self._array.dtype)
 
     @property
     def output_nr(self) -> int:
-        """Which output of its grad_fn this tensor is."""
+        """Which output of its grad_fn this tensor is.
+
+        >>> import gradlab
+        >>> x = gradlab.ones(2, requires_grad=True)
+        >>> x.unbind()[1].output_nr
+        1
+        """
         return self._edge[1] if self._edge else 0
 
     @property
@@ -147,7 +182,14 @@ class Tensor(TensorBase, results=True):
         return self._view is not None
 
     def is_inference(self) -> bool:
-        """Whether the tensor was made in inference mode."""
+        """Whether the tensor was made in inference mode.
+
+        >>> import gradlab
+        >>> with gradlab.inference_mode():
+        ...     x = gradlab.ones(2)
+        >>> x.is_inference()
+        True
+        """
         return self._counter is INFERENCE
 
     def __delattr__(self, name: str) -> None:
@@ -173,7 +215,14 @@ class Tensor(TensorBase, results=True):
         return (self._edge[0].extras and self._edge[0].extras.tensor.get(self._edge[1])) or None
 
     def detach_(self) -> Any:
-        """Forget this tensor's history, in place: it becomes a leaf that does not require grad."""
+        """Forget this tensor's history, in place: it becomes a leaf that does not require grad.
+
+        >>> import gradlab
+        >>> x = gradlab.tensor([1.0, 2.0], requires_grad=True)
+        >>> y = x * 2
+        >>> y.detach_().requires_grad
+        False
+        """
         if self._view is not None:
             raise RuntimeError(errors.DETACH_VIEW)
         self._edge = None
@@ -203,49 +252,104 @@ class Tensor(TensorBase, results=True):
         _backward.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 
     def dim(self) -> int:
-        """The number of dims."""
+        """The number of dims.
+
+        >>> import gradlab
+        >>> gradlab.ones(2, 3).dim()
+        2
+        """
         return self._array.ndim
 
     ndimension = dim
 
     def numel(self) -> int:
-        """The number of elements."""
+        """The number of elements.
+
+        >>> import gradlab
+        >>> gradlab.ones(2, 3).numel()
+        6
+        """
         return self._array.size
 
     nelement = numel
 
     def element_size(self) -> int:
-        """Bytes per element."""
+        """Bytes per element.
+
+        >>> import gradlab
+        >>> gradlab.ones(2).element_size()
+        4
+        """
         return self._array.itemsize
 
     @property
     def itemsize(self) -> int:
+        """Bytes per element.
+
+        >>> import gradlab
+        >>> gradlab.ones(2).itemsize
+        4
+        """
         return self._array.itemsize
 
     @property
     def nbytes(self) -> int:
+        """Bytes of all elements.
+
+        >>> import gradlab
+        >>> gradlab.ones(2, 3).nbytes
+        24
+        """
         return self._array.nbytes
 
     def stride(self, dim: int | None = None) -> Any:
-        """How many elements apart neighbours along each dim lie in memory."""
+        """How many elements apart neighbours along each dim lie in memory.
+
+        >>> import gradlab
+        >>> gradlab.ones(2, 3).stride(), gradlab.ones(2, 3).t().stride()
+        ((3, 1), (1, 3))
+        """
         steps = tuple([n // self._array.itemsize for n in self._array.strides])
         return steps if dim is None else steps[dim]
 
     def data_ptr(self) -> int:
-        """The address of the first element: equal for tensors that start at the same memory."""
+        """The address of the first element: equal for tensors that start at the same memory.
+
+        >>> import gradlab
+        >>> x = gradlab.ones(2, 3)
+        >>> x.view(6).data_ptr() == x.data_ptr(), x.clone().data_ptr() == x.data_ptr()
+        (True, False)
+        """
         return self._array.__array_interface__["data"][0]
 
     def storage_offset(self) -> int:
-        """How many elements of its memory lie before the first one."""
+        """How many elements of its memory lie before the first one.
+
+        >>> import gradlab
+        >>> gradlab.arange(5)[2:].storage_offset()
+        2
+        """
         owner = self._array
         while isinstance(owner.base, np.ndarray):
             owner = owner.base
         return (self.data_ptr() - owner.__array_interface__["data"][0]) // self._array.itemsize
 
     def is_floating_point(self) -> bool:
+        """Whether the dtype is float16, float32 or float64.
+
+        >>> import gradlab
+        >>> gradlab.tensor([1.0]).is_floating_point(), gradlab.tensor([1]).is_floating_point()
+        (True, False)
+        """
         return self.dtype.is_floating_point
 
     def is_complex(self) -> bool:
+        """False: gradlab has no complex numbers.
+
+        >>> import gradlab
+        >>> gradlab.tensor([1.0]).is_complex()
+        False
+        """
         return False
 
     is_cuda = is_sparse = is_quantized = is_meta = False
@@ -259,6 +363,12 @@ class Tensor(TensorBase, results=True):
     is_contiguous = shapes.is_contiguous
 
     def is_same_size(self, other: Any) -> bool:
+        """Whether the other tensor has the same shape.
+
+        >>> import gradlab
+        >>> gradlab.ones(2).is_same_size(gradlab.zeros(2))
+        True
+        """
         return self._array.shape == other._array.shape
 
     # -- Python values -------------------------------------------------------------------------------------------------
@@ -278,7 +388,12 @@ class Tensor(TensorBase, results=True):
         return value
 
     def tolist(self) -> Any:
-        """Nested lists of Python numbers."""
+        """Nested lists of Python numbers.
+
+        >>> import gradlab
+        >>> gradlab.tensor([[1, 2], [3, 4]]).tolist()
+        [[1, 2], [3, 4]]
+        """
         values = self._array.tolist()
         if modes.word == EXTRAS:
             notify("tolist", (self,), values)
@@ -288,6 +403,10 @@ class Tensor(TensorBase, results=True):
         """The numpy array on the same memory; RuntimeError while it requires grad (then `.detach().numpy()`).
 
         torch looks at the grad mode too: under no_grad() nothing is refused.
+
+        >>> import gradlab
+        >>> gradlab.tensor([1.0, 2.0]).numpy().sum().item()
+        3.0
         """
         if self.requires_grad and modes.grad and not force:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
@@ -386,54 +505,115 @@ class Tensor(TensorBase, results=True):
         return shapes.to(self, kind, memory_format=memory_format)
 
     def float(self, memory_format: Any = "preserve_format") -> Any:
-        """The values as float32."""
+        """The values as float32.
+
+        >>> import gradlab
+        >>> gradlab.tensor([1, 2]).float()
+        tensor([1., 2.])
+        """
         return self._cast(dtypes.float32, memory_format)
 
     def double(self, memory_format: Any = "preserve_format") -> Any:
-        """The values as float64."""
+        """The values as float64.
+
+        >>> import gradlab
+        >>> gradlab.tensor([1, 2]).double()
+        tensor([1., 2.], dtype=gradlab.float64)
+        """
         return self._cast(dtypes.float64, memory_format)
 
     def half(self, memory_format: Any = "preserve_format") -> Any:
-        """The values as float16."""
+        """The values as float16.
+
+        >>> import gradlab
+        >>> gradlab.tensor([1, 2]).half()
+        tensor([1., 2.], dtype=gradlab.float16)
+        """
         return self._cast(dtypes.float16, memory_format)
 
     def long(self, memory_format: Any = "preserve_format") -> Any:
-        """The values as int64; they take no gradient."""
+        """The values as int64; they take no gradient.
+
+        >>> import gradlab
+        >>> gradlab.tensor([1.7, -1.7]).long()
+        tensor([ 1, -1])
+        """
         return self._cast(dtypes.int64, memory_format)
 
     def int(self, memory_format: Any = "preserve_format") -> Any:
-        """The values as int32; they take no gradient."""
+        """The values as int32; they take no gradient.
+
+        >>> import gradlab
+        >>> gradlab.tensor([1.7, -1.7]).int()
+        tensor([ 1, -1], dtype=gradlab.int32)
+        """
         return self._cast(dtypes.int32, memory_format)
 
     def short(self, memory_format: Any = "preserve_format") -> Any:
-        """The values as int16; they take no gradient."""
+        """The values as int16; they take no gradient.
+
+        >>> import gradlab
+        >>> gradlab.tensor([1.7, -1.7]).short()
+        tensor([ 1, -1], dtype=gradlab.int16)
+        """
         return self._cast(dtypes.int16, memory_format)
 
     def char(self, memory_format: Any = "preserve_format") -> Any:
-        """The values as int8; they take no gradient."""
+        """The values as int8; they take no gradient.
+
+        >>> import gradlab
+        >>> gradlab.tensor([1.7, -1.7]).char()
+        tensor([ 1, -1], dtype=gradlab.int8)
+        """
         return self._cast(dtypes.int8, memory_format)
 
     def byte(self, memory_format: Any = "preserve_format") -> Any:
-        """The values as uint8; they take no gradient."""
+        """The values as uint8; they take no gradient.
+
+        >>> import gradlab
+        >>> gradlab.tensor([1.7, 2.0]).byte()
+        tensor([1, 2], dtype=gradlab.uint8)
+        """
         return self._cast(dtypes.uint8, memory_format)
 
     def bool(self, memory_format: Any = "preserve_format") -> Any:
-        """True where the value is not zero; takes no gradient."""
+        """True where the value is not zero; takes no gradient.
+
+        >>> import gradlab
+        >>> gradlab.tensor([0.0, 2.0]).bool()
+        tensor([False,  True])
+        """
         return self._cast(dtypes.bool, memory_format)
 
     def type(self, dtype: Any = None) -> Any:
-        """The values in another dtype; without one, torch's name of the tensor's type."""
+        """The values in another dtype; without one, torch's name of the tensor's type.
+
+        >>> import gradlab
+        >>> gradlab.tensor([1.5]).type(gradlab.int64)
+        tensor([1])
+        """
         if dtype is not None:
             dtype = getattr(dtype, "dtype", dtype)  # of FloatTensor and its kin
             return shapes.to(self, _NAMED_TYPES.get(dtype, dtype) if isinstance(dtype, str) else dtype)
         return next(name for name, kind in _NAMED_TYPES.items() if kind is self.dtype)
 
     def type_as(self, other: Any) -> Any:
-        """The values in another tensor's dtype."""
+        """The values in another tensor's dtype.
+
+        >>> import gradlab
+        >>> gradlab.tensor([1, 2]).type_as(gradlab.ones(1))
+        tensor([1., 2.])
+        """
         return shapes.to(self, other.dtype)
 
     def cpu(self) -> Any:
-        """The tensor itself: everything is on the CPU."""
+        """The tensor itself: everything is on the CPU.
+
+        >>> import gradlab
+        >>> x = gradlab.ones(2)
+        >>> x.cpu() is x
+        True
+        """
         return self
 
     cuda = _refused("CUDA device", "it runs on the CPU. Leave .cuda() out, or write .to(device) with a device that may be 'cpu'.")
@@ -447,27 +627,57 @@ class Tensor(TensorBase, results=True):
         return self.new_zeros(*data or (0,))
 
     def bernoulli(self, *, generator: Any = None) -> Any:
-        """1 with the probability that the element says, else 0."""
+        """1 with the probability that the element says, else 0.
+
+        >>> import gradlab
+        >>> gradlab.tensor([0.0, 1.0]).bernoulli()
+        tensor([0., 1.])
+        """
         return creation.bernoulli(self, generator=generator)
 
     def new_tensor(self, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: builtins.bool = False) -> Any:
-        """A new leaf with a copy of the data, in this tensor's dtype."""
+        """A new leaf with a copy of the data, in this tensor's dtype.
+
+        >>> import gradlab
+        >>> gradlab.ones(1, dtype=gradlab.float64).new_tensor([1, 2])
+        tensor([1., 2.], dtype=gradlab.float64)
+        """
         return creation.tensor(data, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
 
     def new_zeros(self, *size: Any, dtype: Any = None, requires_grad: builtins.bool = False) -> Any:
-        """Zeros of a shape, in this tensor's dtype."""
+        """Zeros of a shape, in this tensor's dtype.
+
+        >>> import gradlab
+        >>> gradlab.tensor([1]).new_zeros(2)
+        tensor([0, 0])
+        """
         return creation.zeros(*size, dtype=dtype or self.dtype, requires_grad=requires_grad)
 
     def new_ones(self, *size: Any, dtype: Any = None, requires_grad: builtins.bool = False) -> Any:
-        """Ones of a shape, in this tensor's dtype."""
+        """Ones of a shape, in this tensor's dtype.
+
+        >>> import gradlab
+        >>> gradlab.tensor([1]).new_ones(2)
+        tensor([1, 1])
+        """
         return creation.ones(*size, dtype=dtype or self.dtype, requires_grad=requires_grad)
 
     def new_empty(self, *size: Any, dtype: Any = None, requires_grad: builtins.bool = False) -> Any:
-        """An uninitialised tensor of a shape, in this tensor's dtype."""
+        """An uninitialised tensor of a shape, in this tensor's dtype.
+
+        >>> import gradlab
+        >>> gradlab.tensor([1]).new_empty(2, 3).shape
+        gradlab.Size([2, 3])
+        """
         return creation.empty(*size, dtype=dtype or self.dtype, requires_grad=requires_grad)
 
     def new_full(self, size: Any, fill_value: Any, *, dtype: Any = None, requires_grad: builtins.bool = False) -> Any:
-        """One value everywhere, in this tensor's dtype."""
+        """One value everywhere, in this tensor's dtype.
+
+        >>> import gradlab
+        >>> gradlab.tensor([1]).new_full((2,), 7)
+        tensor([7, 7])
+        """
         return creation.full(size, fill_value, dtype=dtype or self.dtype, requires_grad=requires_grad)
 
     # -- arithmetic ----------------------------------------------------------------------------------------------------
@@ -557,7 +767,13 @@ class Tensor(TensorBase, results=True):
     lerp_, nan_to_num_, relu_ = inplace.lerp_, inplace.nan_to_num_, inplace.relu_
 
     def where(self, condition: Any, other: Any) -> Any:
-        """`self` where the condition holds, else `other`."""
+        """`self` where the condition holds, else `other`.
+
+        >>> import gradlab
+        >>> x = gradlab.tensor([-1.0, 2.0])
+        >>> x.where(x > 0, gradlab.zeros(2))
+        tensor([0., 2.])
+        """
         return pointwise.where(condition, self, other)
 
     # -- comparing -----------------------------------------------------------------------------------------------------
@@ -571,7 +787,13 @@ class Tensor(TensorBase, results=True):
     # -- reducing ------------------------------------------------------------------------------------------------------
 
     def sum(self, dim: Any = None, keepdim: Any = False, *, axis: Any = None, keepdims: Any = None, dtype: Any = None) -> Any:
-        """The sum of all elements, or along dims; `axis` and `keepdims` are numpy's names for the same."""
+        """The sum of all elements, or along dims; `axis` and `keepdims` are numpy's names for the same.
+
+        >>> import gradlab
+        >>> x = gradlab.tensor([[1.0, 2.0], [3.0, 4.0]])
+        >>> x.sum(), x.sum(dim=0)
+        (tensor(10.), tensor([4., 6.]))
+        """
         keepdim = keepdim if keepdims is None else keepdims
         return reduction.sum(self, dim if axis is None else axis, keepdim, dtype=dtype)
 
@@ -600,12 +822,22 @@ class Tensor(TensorBase, results=True):
 
     @property
     def T(self) -> Any:
-        """All dims in reverse order."""
+        """All dims in reverse order.
+
+        >>> import gradlab
+        >>> gradlab.ones(2, 3).T.shape
+        gradlab.Size([3, 2])
+        """
         return shapes.reversed_dims(self)
 
     @property
     def mT(self) -> Any:
-        """The last two dims swapped."""
+        """The last two dims swapped.
+
+        >>> import gradlab
+        >>> gradlab.ones(5, 2, 3).mT.shape
+        gradlab.Size([5, 3, 2])
+        """
         return shapes.mT(self)
 
     # -- picking and placing -------------------------------------------------------------------------------------------

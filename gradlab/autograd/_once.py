@@ -26,6 +26,20 @@ def once_differentiable(backward: Callable) -> Callable:
 
     It raises only where the incoming gradient requires grad; where it does not, the missing term is silently zero (as in
     torch).
+
+    >>> import gradlab
+    >>> class Square(gradlab.autograd.Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         ctx.save_for_backward(x)
+    ...         return x * x
+    ...     @staticmethod
+    ...     @gradlab.autograd.function.once_differentiable
+    ...     def backward(ctx, g):
+    ...         return 2 * ctx.saved_tensors[0] * g
+    >>> x = gradlab.tensor(3.0, requires_grad=True)
+    >>> gradlab.autograd.grad(Square.apply(x), x)
+    (tensor(6.),)
     """
 
     @functools.wraps(backward)

@@ -86,7 +86,15 @@ class detect_anomaly:
 
 
 class set_detect_anomaly(detect_anomaly):
-    """The same as a switch: on or off at once, and until the end of the block in a ``with``."""
+    """The same as a switch: on or off at once, and until the end of the block in a ``with``.
+
+    >>> import gradlab
+    >>> with gradlab.autograd.set_detect_anomaly(True):
+    ...     gradlab.is_anomaly_enabled()
+    True
+    >>> gradlab.is_anomaly_enabled()
+    False
+    """
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
         self.before = modes.set(anomaly=Anomaly(check_nan) if mode else None)
@@ -96,10 +104,21 @@ class set_detect_anomaly(detect_anomaly):
 
 
 def is_anomaly_enabled() -> bool:
-    """Whether anomaly detection is on in this thread."""
+    """Whether anomaly detection is on in this thread.
+
+    >>> import gradlab
+    >>> gradlab.is_anomaly_enabled()
+    False
+    """
     return modes.anomaly is not None
 
 
 def is_anomaly_check_nan_enabled() -> bool:
-    """Whether anomaly detection looks for NaN in gradients."""
+    """Whether anomaly detection looks for NaN in gradients.
+
+    >>> import gradlab
+    >>> with gradlab.autograd.set_detect_anomaly(True, check_nan=False):
+    ...     gradlab.is_anomaly_check_nan_enabled()
+    False
+    """
     return modes.anomaly is None or modes.anomaly.check_nan

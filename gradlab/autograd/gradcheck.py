@@ -17,7 +17,16 @@ from gradlab.engine import TensorBase, Walk, make
 
 
 class GradcheckError(RuntimeError):
-    """The backward and the finite differences disagree; the message holds both Jacobians."""
+    """The backward and the finite differences disagree; the message holds both Jacobians.
+
+    >>> import gradlab
+    >>> x = gradlab.tensor([0.5], dtype=gradlab.float64, requires_grad=True)
+    >>> try:
+    ...     gradlab.autograd.gradcheck(lambda x: x * x.detach(), x)
+    ... except gradlab.autograd.GradcheckError:
+    ...     print("the Jacobians differ")
+    the Jacobians differ
+    """
 
 
 def gradcheck(

@@ -34,7 +34,17 @@ class saved_tensors_hooks:
 
 
 class disable_saved_tensors_hooks:
-    """In this block, ``saved_tensors_hooks`` raises RuntimeError with this message."""
+    """In this block, ``saved_tensors_hooks`` raises RuntimeError with this message.
+
+    >>> import gradlab
+    >>> with gradlab.autograd.graph.disable_saved_tensors_hooks("no hooks here"):
+    ...     try:
+    ...         with gradlab.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t):
+    ...             pass
+    ...     except RuntimeError as error:
+    ...         print(error)
+    no hooks here
+    """
 
     def __init__(self, error_message: str) -> None:
         self.message = error_message
@@ -49,7 +59,16 @@ class disable_saved_tensors_hooks:
 
 
 class save_on_cpu(saved_tensors_hooks):
-    """Saved tensors go to the CPU in this block. They are there already."""
+    """Saved tensors go to the CPU in this block. They are there already.
+
+    >>> import gradlab
+    >>> x = gradlab.tensor([1.0, 2.0], requires_grad=True)
+    >>> with gradlab.autograd.graph.save_on_cpu():
+    ...     y = (x * x).sum()
+    >>> y.backward()
+    >>> x.grad
+    tensor([2., 4.])
+    """
 
     def __init__(self, pin_memory: bool = False, device_type: str = "cpu") -> None:
         super().__init__(lambda x: x, lambda x: x)

@@ -56,7 +56,14 @@ class InputMetadata(NamedTuple):
 
 
 class Node:
-    """A recorded operation. ``edges`` lead to its inputs' nodes; ``apply`` turns the gradient that arrives into theirs."""
+    """A recorded operation. ``edges`` lead to its inputs' nodes; ``apply`` turns the gradient that arrives into theirs.
+
+    >>> import gradlab
+    >>> x = gradlab.tensor([1.0, 2.0], requires_grad=True)
+    >>> node = (x * x).sum().grad_fn
+    >>> node.name(), node.next_functions[0][0].name()
+    ('SumBackward0', 'MulBackward0')
+    """
 
     __slots__ = ("__weakref__", "dtype", "edges", "extras", "number", "shape")
     edges: tuple[tuple[Node, int] | None, ...]

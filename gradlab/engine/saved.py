@@ -129,7 +129,14 @@ class SavingNode(Node):
 
 
 class SavedTensor:
-    """One saved slot of a node, as ``grad_fn._raw_saved_<name>`` shows it."""
+    """One saved slot of a node, as ``grad_fn._raw_saved_<name>`` shows it.
+
+    >>> import gradlab
+    >>> x = gradlab.tensor([1.0, 2.0], requires_grad=True)
+    >>> saved = (x * x).grad_fn._raw_saved_self
+    >>> type(saved).__name__
+    'SavedTensor'
+    """
 
     __slots__ = ("_name", "_node")
 

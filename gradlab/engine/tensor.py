@@ -80,18 +80,39 @@ class TensorBase:
 
     @property
     def grad_fn(self) -> Any:
-        """The node of the operation that made this tensor; None for a leaf."""
+        """The node of the operation that made this tensor; None for a leaf.
+
+        >>> import gradlab
+        >>> x = gradlab.tensor([1.0, 2.0], requires_grad=True)
+        >>> (x * 2).grad_fn.name(), x.grad_fn
+        ('MulBackward0', None)
+        """
         if self._view is not None:
             self._view.refresh(self)
         return self._edge and self._edge[0]
 
     @property
     def is_leaf(self) -> bool:
-        """True when no recorded operation made this tensor."""
+        """True when no recorded operation made this tensor.
+
+        >>> import gradlab
+        >>> x = gradlab.tensor([1.0, 2.0], requires_grad=True)
+        >>> x.is_leaf, (x * 2).is_leaf
+        (True, False)
+        """
         return self.grad_fn is None
 
     @property
     def requires_grad(self) -> bool:
+        """Whether a gradient will be computed for this tensor: set it on a leaf of floats; a result has it from its inputs.
+
+        RuntimeError when set on a tensor that is not a leaf, or to True on one that holds no floats.
+
+        >>> import gradlab
+        >>> x = gradlab.tensor([1.0, 2.0], requires_grad=True)
+        >>> x.requires_grad, (x * 2).requires_grad, gradlab.ones(1).requires_grad
+        (True, True, False)
+        """
         owned = self._edge or (self._meta and self._meta.requires_grad)
         return bool(owned or (self._view and self._view.base.requires_grad))
 
@@ -111,7 +132,14 @@ class TensorBase:
 
     @property
     def grad(self) -> Any:
-        """What backward() added up here; None until something arrived. Only leaves keep one, or after retain_grad()."""
+        """What backward() added up here; None until something arrived. Only leaves keep one, or after retain_grad().
+
+        >>> import gradlab
+        >>> x = gradlab.tensor([1.0, 2.0], requires_grad=True)
+        >>> (x * x).sum().backward()
+        >>> x.grad
+        tensor([2., 4.])
+        """
         found = self._meta and self._meta.grad
         if found is None and not self.is_leaf and not self.retains_grad:
             warnings.warn(errors.NON_LEAF_GRAD, stacklevel=2)
@@ -131,10 +159,28 @@ class TensorBase:
 
     @property
     def retains_grad(self) -> bool:
+        """Whether this non-leaf keeps its gradient: True after `retain_grad()`.
+
+        >>> import gradlab
+        >>> x = gradlab.tensor([1.0, 2.0], requires_grad=True)
+        >>> y = x * 2
+        >>> y.retain_grad()
+        >>> y.retains_grad
+        True
+        """
         return bool(self._meta and self._meta.retains)
 
     def retain_grad(self) -> None:
-        """Keep this non-leaf's gradient in ``.grad``, after the hooks; nothing to do for a leaf."""
+        """Keep this non-leaf's gradient in ``.grad``, after the hooks; nothing to do for a leaf.
+
+        >>> import gradlab
+        >>> x = gradlab.tensor([1.0, 2.0], requires_grad=True)
+        >>> y = x * 2
+        >>> y.retain_grad()
+        >>> (y * y).sum().backward()
+        >>> y.grad
+        tensor([4., 8.])
+        """
         if not self.requires_grad:
             raise RuntimeError(errors.NO_RETAIN)
         if self.grad_fn is not None:
@@ -142,14 +188,29 @@ class TensorBase:
             self._edge[0].more().retain[self._edge[1]] = weakref.ref(self)
 
     def register_hook(self, hook: Callable[[Any], Any]) -> nodes.RemovableHandle:
-        """Call ``hook(grad)`` when this tensor's gradient is known; a returned tensor replaces it."""
+        """Call ``hook(grad)`` when this tensor's gradient is known; a returned tensor replaces it.
+
+        >>> import gradlab
+        >>> x = gradlab.tensor([1.0, 2.0], requires_grad=True)
+        >>> handle = x.register_hook(lambda grad: grad * 10)
+        >>> (x * x).sum().backward()
+        >>> x.grad
+        tensor([20., 40.])
+        """
         if not self.requires_grad:
             raise RuntimeError(errors.NO_HOOK)
         hooks = self._more().hooks if self.grad_fn is None else self._edge[0].more().tensor[self._edge[1]]
         return nodes.RemovableHandle(hooks, hook)
 
     def register_post_accumulate_grad_hook(self, hook: Callable[[Any], None]) -> nodes.RemovableHandle:
-        """Call ``hook(tensor)`` after this leaf's ``.grad`` was filled or added to."""
+        """Call ``hook(tensor)`` after this leaf's ``.grad`` was filled or added to.
+
+        >>> import gradlab
+        >>> x = gradlab.tensor([1.0, 2.0], requires_grad=True)
+        >>> handle = x.register_post_accumulate_grad_hook(lambda t: print(t.grad))
+        >>> (x * x).sum().backward()
+        tensor([2., 4.])
+        """
         if not self.requires_grad or not self.is_leaf:
             raise RuntimeError(errors.NO_POST_HOOK if self.requires_grad else errors.NO_HOOK)
         return nodes.RemovableHandle(self._more().post_hooks, hook)
@@ -172,7 +233,15 @@ class TensorBase:
 
     @property
     def data(self) -> Any:
-        """A tensor on the same memory without history, **with a version counter of its own**: edits go unnoticed."""
+        """A tensor on the same memory without history, **with a version counter of its own**: edits go unnoticed.
+
+        >>> import gradlab
+        >>> x = gradlab.tensor([1.0, 2.0], requires_grad=True)
+        >>> x.data.fill_(5.0)
+        tensor([5., 5.])
+        >>> x
+        tensor([5., 5.], requires_grad=True)
+        """
         tensor = make(self._array)
         if modes.word == EXTRAS:
             notify("data", (self,), tensor)

@@ -29,6 +29,10 @@ def predict(id: str, choice: str | int) -> None:
     """Show a question before its cell is run ("?"), or keep a first guess (a choice's text or its number).
 
     Only the first guess counts, and none is ever scored: it is put beside the result by `reveal`.
+
+    >>> import gradlab
+    >>> gradlab.predict("01A", "?")
+    Predict 01A: ...
     """
     try:
         prediction = get_prediction(id)
@@ -95,6 +99,10 @@ def reveal(id: str | None = None, value: Any = _NOTHING) -> Any:
 
     The block form shows what was printed, and turns an exception or a warning into part of the result: a lesson goes on
     after an error that it announced. Without an id there is no guess to show.
+
+    >>> import gradlab
+    >>> gradlab.reveal("01A", 3.0)
+    you said: ...
     """
     if value is _NOTHING:
         return _Revealing(id)
@@ -163,7 +171,12 @@ def _show_sides(prediction: Prediction | None, result: str, text: str) -> None:
 
 
 def check(id: str) -> None:
-    """Check the answer to an exercise, found by the name that the exercise declares, on fresh random inputs."""
+    """Check the answer to an exercise, found by the name that the exercise declares, on fresh random inputs.
+
+    >>> import gradlab
+    >>> gradlab.check("01-1")
+    01-1 not yet: There is no `table` yet. ...
+    """
     try:
         exercise = get(id)
     except KeyError as error:
@@ -217,7 +230,12 @@ def _folded_hints(exercise: type[Exercise]) -> str:
 
 
 def hint(id: str, level: int = 1) -> None:
-    """Show one hint: 1 says where to look, 2 names the rule, 3 shows code with one blank."""
+    """Show one hint: 1 says where to look, 2 names the rule, 3 shows code with one blank.
+
+    >>> import gradlab
+    >>> gradlab.hint("01-1")
+    Hint 1: Look at the strip above: ...
+    """
     try:
         exercise = get(id)
     except KeyError as error:

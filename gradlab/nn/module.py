@@ -89,17 +89,38 @@ class Module:
         return result if backward is None else backward.outputs(result)
 
     def register_forward_pre_hook(self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False) -> Any:
-        """Call `hook(module, args)` before forward; what it returns replaces the arguments."""
+        """Call `hook(module, args)` before forward; what it returns replaces the arguments.
+
+        >>> import gradlab
+        >>> layer = gradlab.nn.Linear(2, 3)
+        >>> handle = layer.register_forward_pre_hook(lambda module, args: print(args[0].shape))
+        >>> _ = layer(gradlab.ones(5, 2))
+        gradlab.Size([5, 2])
+        """
         return _registered(self._forward_pre_hooks, (hook, with_kwargs), prepend)
 
     def register_forward_hook(
         self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
     ) -> Any:
-        """Call `hook(module, args, output)` after forward; what it returns replaces the output."""
+        """Call `hook(module, args, output)` after forward; what it returns replaces the output.
+
+        >>> import gradlab
+        >>> layer = gradlab.nn.Linear(2, 3)
+        >>> handle = layer.register_forward_hook(lambda module, args, output: print(output.shape))
+        >>> _ = layer(gradlab.ones(5, 2))
+        gradlab.Size([5, 3])
+        """
         return _registered(self._forward_hooks, (hook, with_kwargs), prepend)
 
     def register_full_backward_hook(self, hook: Callable, prepend: bool = False) -> Any:
-        """Call `hook(module, grad_input, grad_output)` when the inputs' gradients are known; a returned tuple replaces it."""
+        """Call `hook(module, grad_input, grad_output)` when the inputs' gradients are known; a returned tuple replaces it.
+
+        >>> import gradlab
+        >>> layer = gradlab.nn.Linear(2, 3)
+        >>> handle = layer.register_full_backward_hook(lambda module, grad_input, grad_output: print(grad_output[0].shape))
+        >>> layer(gradlab.ones(5, 2, requires_grad=True)).sum().backward()
+        gradlab.Size([5, 3])
+        """
         return _registered(self._backward_hooks, hook, prepend)
 
     def register_full_backward_pre_hook(self, hook: Callable, prepend: bool = False) -> Any:
@@ -160,7 +181,14 @@ class Module:
         return sorted({*object.__dir__(self), *self._parameters, *self._buffers, *self._modules})
 
     def register_parameter(self, name: str, param: Any) -> None:
-        """Add a Parameter (or None, as a placeholder) under a name."""
+        """Add a Parameter (or None, as a placeholder) under a name.
+
+        >>> import gradlab
+        >>> module = gradlab.nn.Module()
+        >>> module.register_parameter("w", gradlab.nn.Parameter(gradlab.zeros(2)))
+        >>> module.w.shape
+        gradlab.Size([2])
+        """
         _check_name(self, name, "parameter", self._parameters)
         if param is not None and not isinstance(param, Parameter):
             raise TypeError(
@@ -172,7 +200,14 @@ class Module:
         self._parameters[name] = param
 
     def register_buffer(self, name: str, tensor: Any, persistent: bool = True) -> None:
-        """Add a tensor that belongs to the state but is not trained; a persistent one is in the state dict."""
+        """Add a tensor that belongs to the state but is not trained; a persistent one is in the state dict.
+
+        >>> import gradlab
+        >>> module = gradlab.nn.Module()
+        >>> module.register_buffer("mean", gradlab.zeros(2))
+        >>> list(module.state_dict())
+        ['mean']
+        """
         _check_name(self, name, "buffer", self._buffers)
         if tensor is not None and not isinstance(tensor, Tensor):
             raise TypeError(f"cannot assign '{type(tensor).__name__}' object to buffer '{name}' (torch Tensor or None required)")
@@ -180,7 +215,14 @@ class Module:
         (self._non_persistent_buffers_set.discard if persistent else self._non_persistent_buffers_set.add)(name)
 
     def add_module(self, name: str, module: Any) -> None:
-        """Add a submodule under a name."""
+        """Add a submodule under a name.
+
+        >>> import gradlab
+        >>> module = gradlab.nn.Module()
+        >>> module.add_module("act", gradlab.nn.ReLU())
+        >>> module.act
+        ReLU()
+        """
         if not isinstance(module, Module) and module is not None:
             raise TypeError(f"{type(module).__name__} is not a Module subclass")
         _check_name(self, name, "module", self._modules)
@@ -193,7 +235,13 @@ class Module:
     def named_modules(
         self, memo: set | None = None, prefix: str = "", remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Any]]:
-        """This module and all below it, by dotted name; a module that occurs twice comes once."""
+        """This module and all below it, by dotted name; a module that occurs twice comes once.
+
+        >>> import gradlab
+        >>> net = gradlab.nn.Sequential(gradlab.nn.Linear(2, 3), gradlab.nn.ReLU())
+        >>> [name for name, module in net.named_modules()]
+        ['', '0', '1']
+        """
         memo = set() if memo is None else memo
         if self in memo:
             return
@@ -217,7 +265,13 @@ class Module:
                 yield name, module
 
     def children(self) -> Iterator[Any]:
-        """The direct submodules."""
+        """The direct submodules.
+
+        >>> import gradlab
+        >>> net = gradlab.nn.Sequential(gradlab.nn.Linear(2, 3), gradlab.nn.ReLU())
+        >>> list(net.children())
+        [Linear(in_features=2, out_features=3, bias=True), ReLU()]
+        """
         return (module for _, module in self.named_children())
 
     def _members(self, kind: str, prefix: str, recurse: bool, remove_duplicate: bool) -> Iterator[tuple[str, Any]]:
@@ -233,7 +287,13 @@ class Module:
     def named_parameters(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Any]]:
-        """All parameters by dotted name, each once."""
+        """All parameters by dotted name, each once.
+
+        >>> import gradlab
+        >>> net = gradlab.nn.Sequential(gradlab.nn.Linear(2, 3), gradlab.nn.ReLU())
+        >>> [name for name, p in net.named_parameters()]
+        ['0.weight', '0.bias']
+        """
         return self._members("_parameters", prefix, recurse, remove_duplicate)
 
     def parameters(self, recurse: bool = True) -> Iterator[Any]:
@@ -262,11 +322,23 @@ class Module:
         return module
 
     def get_submodule(self, target: str) -> Any:
-        """The submodule of a dotted name."""
+        """The submodule of a dotted name.
+
+        >>> import gradlab
+        >>> net = gradlab.nn.Sequential(gradlab.nn.Linear(2, 3), gradlab.nn.ReLU())
+        >>> net.get_submodule("1")
+        ReLU()
+        """
         return self._find(target)
 
     def get_parameter(self, target: str) -> Any:
-        """The parameter of a dotted name."""
+        """The parameter of a dotted name.
+
+        >>> import gradlab
+        >>> net = gradlab.nn.Sequential(gradlab.nn.Linear(2, 3), gradlab.nn.ReLU())
+        >>> net.get_parameter("0.weight").shape
+        gradlab.Size([3, 2])
+        """
         path, _, name = target.rpartition(".")
         return self._find(path)._parameters[name]
 
@@ -278,7 +350,13 @@ class Module:
     # -- changing ------------------------------------------------------------------------------------------------------
 
     def train(self, mode: bool = True) -> Any:
-        """Switch this module and all below it to training behaviour (dropout, batch norm); it does not touch autograd."""
+        """Switch this module and all below it to training behaviour (dropout, batch norm); it does not touch autograd.
+
+        >>> import gradlab
+        >>> net = gradlab.nn.Sequential(gradlab.nn.Linear(2, 3), gradlab.nn.ReLU())
+        >>> net.train().training, net[0].training
+        (True, True)
+        """
         if not isinstance(mode, bool):
             raise ValueError("training mode is expected to be boolean")
         for module in self.modules():
@@ -286,22 +364,50 @@ class Module:
         return self
 
     def eval(self) -> Any:
-        """Switch to evaluation behaviour; gradients are still recorded."""
+        """Switch to evaluation behaviour; gradients are still recorded.
+
+        >>> import gradlab
+        >>> net = gradlab.nn.Sequential(gradlab.nn.Linear(2, 3), gradlab.nn.ReLU())
+        >>> net.eval().training, net(gradlab.ones(1, 2)).requires_grad
+        (False, True)
+        """
         return self.train(False)
 
     def requires_grad_(self, requires_grad: bool = True) -> Any:
-        """Freeze or unfreeze all parameters."""
+        """Freeze or unfreeze all parameters.
+
+        >>> import gradlab
+        >>> layer = gradlab.nn.Linear(2, 3)
+        >>> [p.requires_grad for p in layer.requires_grad_(False).parameters()]
+        [False, False]
+        """
         for parameter in self.parameters():
             parameter.requires_grad_(requires_grad)
         return self
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Take the gradients of all parameters away (None), or fill them with zeros."""
+        """Take the gradients of all parameters away (None), or fill them with zeros.
+
+        >>> import gradlab
+        >>> layer = gradlab.nn.Linear(2, 3)
+        >>> layer(gradlab.ones(1, 2)).sum().backward()
+        >>> layer.zero_grad()
+        >>> layer.weight.grad is None
+        True
+        """
         for parameter in self.parameters():
             clear_grad(parameter, set_to_none)
 
     def apply(self, function: Callable[[Any], None]) -> Any:
-        """Call a function on every module, this one last."""
+        """Call a function on every module, this one last.
+
+        >>> import gradlab
+        >>> net = gradlab.nn.Sequential(gradlab.nn.Linear(2, 3), gradlab.nn.ReLU())
+        >>> _ = net.apply(lambda module: print(type(module).__name__))
+        Linear
+        ReLU
+        Sequential
+        """
         for module in self.children():
             module.apply(function)
         function(self)
@@ -322,7 +428,13 @@ class Module:
         return self
 
     def to(self, *args: Any, **options: Any) -> Any:
-        """Floating-point parameters and buffers in another dtype, in place."""
+        """Floating-point parameters and buffers in another dtype, in place.
+
+        >>> import gradlab
+        >>> layer = gradlab.nn.Linear(2, 3)
+        >>> layer.to(gradlab.float64).weight.dtype
+        gradlab.float64
+        """
         kind = next((a for a in (*args, *options.values()) if isinstance(a, Dtype)), None)
         if kind is not None and not kind.is_floating_point:
             raise TypeError(f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={kind}")
@@ -373,7 +485,14 @@ class Module:
         return destination
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> IncompatibleKeys:
-        """Copy values in by name; with `strict` missing or unknown names are a RuntimeError. Takes torch's state dicts too."""
+        """Copy values in by name; with `strict` missing or unknown names are a RuntimeError. Takes torch's state dicts too.
+
+        >>> import gradlab
+        >>> a, b = gradlab.nn.Linear(2, 3), gradlab.nn.Linear(2, 3)
+        >>> _ = a.load_state_dict(b.state_dict())
+        >>> gradlab.equal(a.weight, b.weight)
+        True
+        """
         if not isinstance(state_dict, Mapping):
             raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
         own = self.state_dict(keep_vars=True)

@@ -100,6 +100,13 @@ class AdamW(Adam):
     """Adam with weight decay apart from the gradient: `p *= 1 - lr * weight_decay` first.
 
     Source: I. Loshchilov and F. Hutter, Decoupled weight decay regularization (2019).
+
+    >>> import gradlab
+    >>> w = gradlab.tensor([1.0], requires_grad=True)
+    >>> (w * w).sum().backward()
+    >>> gradlab.optim.AdamW([w], lr=0.1, weight_decay=0.5).step()
+    >>> w
+    tensor([0.8500], requires_grad=True)
     """
 
     def __init__(

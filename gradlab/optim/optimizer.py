@@ -25,6 +25,18 @@ class Optimizer:
     """Base of the optimizers. `params` is an iterable of tensors, of (name, tensor) pairs, or of dicts with options of their own.
 
     A subclass writes `update(parameter, gradient, state, group)` on numpy arrays.
+
+    >>> import gradlab
+    >>> class SignDescent(gradlab.optim.Optimizer):
+    ...     def __init__(self, params, lr):
+    ...         super().__init__(params, {"lr": lr, "maximize": False})
+    ...     def update(self, parameter, gradient, state, group):
+    ...         parameter -= group["lr"] * (gradient > 0) - group["lr"] * (gradient < 0)
+    >>> w = gradlab.tensor([1.0, -1.0], requires_grad=True)
+    >>> (w * w).sum().backward()
+    >>> SignDescent([w], lr=0.25).step()
+    >>> w
+    tensor([ 0.7500, -0.7500], requires_grad=True)
     """
 
     def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
@@ -92,7 +104,15 @@ class Optimizer:
     # -- steps ---------------------------------------------------------------------------------------------------------
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Take the gradients of all parameters away (None), or fill them with zeros."""
+        """Take the gradients of all parameters away (None), or fill them with zeros.
+
+        >>> import gradlab
+        >>> w = gradlab.tensor([1.0], requires_grad=True)
+        >>> (w * w).sum().backward()
+        >>> gradlab.optim.SGD([w], lr=0.1).zero_grad()
+        >>> w.grad is None
+        True
+        """
         for group in self.param_groups:
             for parameter in group["params"]:
                 clear_grad(parameter, set_to_none)
@@ -145,7 +165,14 @@ class Optimizer:
     # -- state dicts ---------------------------------------------------------------------------------------------------
 
     def state_dict(self) -> dict[str, Any]:
-        """Options and state with parameters numbered in order, in torch's layout."""
+        """Options and state with parameters numbered in order, in torch's layout.
+
+        >>> import gradlab
+        >>> w = gradlab.tensor([1.0], requires_grad=True)
+        >>> optimizer = gradlab.optim.SGD([w], lr=0.1)
+        >>> optimizer.state_dict()["param_groups"][0]["lr"]
+        0.1
+        """
         numbers: dict[Any, int] = {}
         for p in itertools.chain.from_iterable(group["params"] for group in self.param_groups):
             numbers.setdefault(p, len(numbers))
