@@ -272,7 +272,8 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
     """
     if not (x1.is_floating_point() or x2.is_floating_point()):
         raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {x1.dtype}")
-    x1, x2 = shape.broadcast_tensors(x1, x2)
+    if x1.shape != x2.shape:
+        x1, x2 = shape.broadcast_tensors(x1, x2)
     sides = []
     for x in (x1, x2):
         norm = reduction.vector_norm(x, 2, dim, True)
@@ -643,6 +644,8 @@ def _spatial(value: Any, n: int, name: str) -> tuple[int, ...]:
 def _convolution(input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int, n: int) -> Any:
     stride, dilation = _spatial(stride, n, "stride"), _spatial(dilation, n, "dilation")
     _check_convolution(input, weight, bias, groups, stride, dilation, n)
+    batched = input.ndim == n + 2
+    input = input if batched else shape.unsqueeze(input, 0)
     if isinstance(padding, str):
         input, padding = _named_padding(input, weight, padding, stride, dilation, n)
     padding = _spatial(padding, n, "padding")
@@ -655,9 +658,8 @@ def _convolution(input: Any, weight: Any, bias: Any, stride: Any, padding: Any, 
             f"Calculated padded input size per channel: {wide}. Kernel size: {spans}. Kernel size can't be "
             "greater than actual input size"
         )
-    if input.ndim == n + 2:
-        return spatial.convolution(input, weight, bias, stride, padding, dilation, groups)
-    return shape.squeeze(spatial.convolution(shape.unsqueeze(input, 0), weight, bias, stride, padding, dilation, groups), 0)
+    out = spatial.convolution(input, weight, bias, stride, padding, dilation, groups)
+    return out if batched else shape.squeeze(out, 0)
 
 
 def _check_convolution(input: Any, weight: Any, bias: Any, groups: int, stride: tuple, dilation: tuple, n: int) -> None:
