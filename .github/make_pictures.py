@@ -27,7 +27,7 @@ def frames(html: str, scheme: str, steps: int) -> list[bytes]:
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
         (Path(folder) / "page.html").write_text(html, encoding="utf-8")
         browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"])
-        tab = browser.new_page(viewport={"width": 960, "height": 560}, color_scheme=scheme, device_scale_factor=1.5)
+        tab = browser.new_page(viewport={"width": 960, "height": 560}, color_scheme=scheme, device_scale_factor=1.25)
         tab.goto((Path(folder) / "page.html").as_uri())
         box, shots = tab.locator(".gl"), []
         for step in range(steps + 1):
@@ -35,7 +35,7 @@ def frames(html: str, scheme: str, steps: int) -> list[bytes]:
                 tab.get_by_role("button", name="one step on").click()
             tab.wait_for_timeout(300)
             frame = box.bounding_box()
-            frame["height"] = 425
+            frame["height"] = tab.locator(".gl-side").bounding_box()["y"] - frame["y"]
             shots.append(tab.screenshot(clip=frame))
         browser.close()
     return shots
@@ -76,8 +76,7 @@ def animated(shots: list[bytes], seconds: float) -> bytes:
 
 def main() -> None:
     html = page()
-    light = frames(html, "light", 5)
-    (HERE / "backward.png").write_bytes(animated(light, 1.6))
+    (HERE / "backward.png").write_bytes(animated(frames(html, "light", 5), 1.6))
     (HERE / "explore-dark.png").write_bytes(frames(html, "dark", 4)[-1])
 
 

@@ -79,7 +79,10 @@ class Player {
     this.foot = make("div", { class: "gl-foot" });
     this.root = make("div", { class: "gl", role: "group", "aria-label": "Backward, step by step", "data-lm-suppress-shortcuts": "true" },
       bar, make("div", { class: "gl-line" }, this.say, tools), make("div", { class: "gl-main" }, this.view, this.side), this.foot);
-    this.root.addEventListener("keydown", (event) => this.key(event));
+    // on the window and first of all: Notebook 7 takes the arrow keys on the document
+    const keys = (event) => this.root.contains(event.target) && this.key(event);
+    window.addEventListener("keydown", keys, true);
+    this.cleanups.push(() => window.removeEventListener("keydown", keys, true));
     this.pan();
   }
 

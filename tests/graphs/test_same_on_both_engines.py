@@ -7,7 +7,7 @@ import pytest
 
 import gradlab
 from gradlab.graphs import snapshot
-from tests.graphs.programs import EXPRESSIONS, PROGRAMS, data
+from tests.graphs.programs import EXPRESSIONS, PROGRAMS, data, gradient_of_a_gradient
 
 torch = pytest.importorskip("torch")
 
@@ -77,3 +77,9 @@ def test_programs_of_the_lessons(program):
         result, names = program(T)
         found.append(snapshot(result, params=names))
     assert_same(*found)
+
+
+def test_the_graph_of_a_gradient_has_the_same_operations():
+    """Not their order: a formula's two products may be computed in either."""
+    here, there = (snapshot(gradient_of_a_gradient(T)[0]) for T in (gradlab, torch))
+    assert sorted(node.name for node in here.nodes) == sorted(node.name for node in there.nodes)
