@@ -7,6 +7,7 @@ import inspect
 import pytest
 
 import gradlab
+from gradlab import operators
 from gradlab.operators._docs import DOCS
 
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
@@ -21,8 +22,6 @@ def functions(room):
 
 def public():
     """name as a user writes it -> function or class."""
-    from gradlab import operators
-
     found = {f"gradlab.{n}": getattr(gradlab, n) for n in gradlab.__all__}
     for room, table in (("linalg", operators.LINALG), ("special", operators.SPECIAL)):
         found |= {f"gradlab.{room}.{n}": getattr(getattr(gradlab, room), n) for n in table}
@@ -69,22 +68,17 @@ def test_no_docstring_in_the_table_hides_one_in_the_code():
     assert [n for n in DOCS if getattr(gradlab, n).__doc__ != DOCS[n]] == []
 
 
-MIRRORED = [
-    n
-    for n, f in PUBLIC.items()
-    if n.split(".")[1] in ("nn", "linalg", "special") or n[8:] in gradlab.operators.PUBLIC | gradlab.operators.CREATION
-]
+ROOMS = ("nn", "linalg", "special")
+MIRRORED = {n: f for n, f in PUBLIC.items() if n.split(".")[1] in ROOMS or n[8:] in operators.PUBLIC | operators.CREATION}
+MIRRORED |= {f"gradlab.Tensor.{n}": f for n, f in METHODS.items() if n not in operators.PUBLIC and ">>>" in (f.__doc__ or "")}
 
 
-@pytest.mark.parametrize("name", MIRRORED)
+@pytest.mark.parametrize("name", [n for n in MIRRORED if n.rpartition(".")[2] not in OWN_RANDOM_STATE])
 def test_examples_print_what_torch_prints(name):
     """The same example with torch for gradlab."""
     torch = pytest.importorskip("torch")
     torch.set_num_threads(1)
-    text = inspect.getdoc(PUBLIC[name])
-    if name.rpartition(".")[2] in OWN_RANDOM_STATE:
-        pytest.skip("gradlab's own random state")
-    assert failures(text.replace("gradlab", "torch"), name) == ""
+    assert failures(inspect.getdoc(MIRRORED[name]).replace("gradlab", "torch"), name) == ""
 
 
 def test_dir_shows_the_public_names_and_nothing_else():
