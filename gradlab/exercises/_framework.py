@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import textwrap
 from dataclasses import dataclass
@@ -152,6 +153,17 @@ class Exercise:
 
     @classmethod
     def probe_source(cls) -> str:
-        """The source of `probe` as a plain function, to be run where gradlab's exercises are out of reach."""
-        lines = textwrap.dedent(inspect.getsource(cls.probe)).splitlines()
-        return "\n".join(line for line in lines if line != "@staticmethod") + "\n"
+        """The source of `probe` as a plain function, to be run where gradlab's exercises are out of reach.
+
+        Annotations are left out: the names in them belong to the module that `probe` was written in.
+        """
+        tree = ast.parse(textwrap.dedent(inspect.getsource(cls.probe)))
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef):
+                node.returns = None
+                node.decorator_list = [
+                    d for d in node.decorator_list if ast.unparse(d) != "staticmethod" or node is not tree.body[0]
+                ]
+            elif isinstance(node, ast.arg):
+                node.annotation = None
+        return ast.unparse(tree) + "\n"

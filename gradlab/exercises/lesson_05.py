@@ -638,6 +638,8 @@ class FiftyGraphs(Exercise):
         import math
         import operator
 
+        import numpy as np
+
         Value, backward = answer["Scalar"], answer["run_back"]
         ops: dict[str, Any] = {
             "add": operator.add,

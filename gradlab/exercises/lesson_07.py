@@ -169,6 +169,7 @@ class StraightThrough(Exercise):
     @staticmethod
     def probe(answer: dict[str, Any], inputs: dict[str, Any]) -> Any:
         """Value, gradient, and whether x was changed."""
+        import numpy as np
         import torch
 
         x = torch.tensor(inputs["x"], requires_grad=True)

@@ -156,6 +156,7 @@ class SmallestRepair(Exercise):
     @staticmethod
     def probe(answer: dict[str, Any], inputs: dict[str, Any]) -> Any:
         """Value and gradient, and whether x was changed."""
+        import numpy as np
         import torch
 
         x, w = torch.tensor(inputs["x"]), torch.tensor(inputs["w"], requires_grad=True)

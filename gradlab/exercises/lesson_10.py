@@ -540,6 +540,7 @@ class StepInHook(Exercise):
     @staticmethod
     def probe(answer: dict[str, Any], inputs: dict[str, Any]) -> Any:
         """The parameters after each of two backwards, and whether gradients are left."""
+        import numpy as np
         import torch
 
         params = [torch.tensor(p, requires_grad=True) for p in inputs["p"]]
