@@ -217,7 +217,7 @@ def test_a_node_that_dies_while_its_slots_are_read_does_not_crash_the_process():
             return plain(node, name, raw, unpack)
 
         reading._state = cruel
-        for _ in range(20):
+        for _ in range(3):
             state["y"] = (x.exp() * x.sin()).tanh().sum()
             class Box: pass
             graph = reading.read([state["y"]])
@@ -288,9 +288,9 @@ def test_a_very_long_torch_graph_dies_in_peace_after_it_was_read(end):
         from gradlab.graphs import longevity, snapshot
 
         y = torch.tensor(1.0, requires_grad=True)
-        for _ in range(50_000):
-            y = y * 1.0001 + 0.1
-        assert len(snapshot(y).nodes) == 100_001
+        for _ in range(70_000):
+            y = y + 0.1
+        assert len(snapshot(y).nodes) == 70_001
         {end}
         gc.collect()
         assert not longevity._held
