@@ -17,7 +17,7 @@ import numpy as np
 
 from gradlab import dtypes, errors
 from gradlab._signature import bind, parameters
-from gradlab.engine.modes import EXTRAS, ON, modes, notify
+from gradlab.engine.modes import EXTRAS, modes, notify
 from gradlab.engine.node import numbers
 from gradlab.engine.saved import FREED, SavedTensor, SavingNode, raw, save_input, save_result
 from gradlab.engine.tensor import TensorBase, make, new
@@ -277,7 +277,8 @@ def _one_tensor(op: Operator) -> Callable:
         for option in options:
             if isinstance(option, TensorBase):
                 return op((self, *options), named)
-        if modes.word != ON or named or len(options) != count or not isinstance(self, TensorBase):
+        word = modes.word
+        if word == EXTRAS or named or len(options) != count or not isinstance(self, TensorBase):
             raw_mode = not (named or isinstance(self, TensorBase))
             return forward(self, *options) if raw_mode else op((self, *options), named)
         x = self._array
@@ -292,7 +293,8 @@ def _one_tensor(op: Operator) -> Callable:
         result._view = result._meta = result._counter = None
         if op.view:
             op.mark_views(forward, self, options, (result,), False)
-        result._edge = edge = self._edge if self._view is None and self._edge is not None else self._gradient_edge()
+        edge = self._edge if self._view is None and self._edge is not None else self._gradient_edge()
+        result._edge = edge = edge if word else None
         if edge is not None:
             plan = plan or op.plan(True)
             node = new(plan.node_class)
@@ -317,7 +319,8 @@ def _two_tensors(op: Operator) -> Callable:
     forward, plans = op.forward, [None, None, None, None]
 
     def function(self: Any, other: Any) -> Any:
-        if modes.word != ON or not isinstance(self, TensorBase):
+        word = modes.word
+        if word == EXTRAS or not isinstance(self, TensorBase):
             raw_mode = not (isinstance(self, TensorBase) or isinstance(other, TensorBase))
             return forward(self, other) if raw_mode else op((self, other), {})
         x, edge_y = self._array, None
@@ -338,7 +341,7 @@ def _two_tensors(op: Operator) -> Callable:
         result._array = out if type(out) is ndarray else np.asarray(out)
         result._view = result._meta = result._counter = None
         edge_x = self._edge if self._view is None and self._edge is not None else self._gradient_edge()
-        result._edge = edge_x or edge_y
+        result._edge = (edge_x or edge_y) if word else None
         if result._edge is not None:
             which = (edge_x is not None) + 2 * (edge_y is not None)
             plan = plans[which]
