@@ -322,5 +322,5 @@ def test_random_programs_agree_with_torch_at_every_step():
 
 
 @pytest.mark.long
-def test_longer_random_programs_agree_with_torch(long):
-    run(examples=400 if long == "short" else 4000, steps=80)
+def test_longer_random_programs_agree_with_torch(long_slice):
+    run(examples=int(4000 * long_slice), steps=80)
