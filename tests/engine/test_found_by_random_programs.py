@@ -1,4 +1,4 @@
-"""What the state machine found, one named program for each kind of fault. Each runs in gradlab and in torch and must end alike."""
+"""What the state machine found, one named program for each kind of fault: each must end in gradlab as it does in torch."""
 
 from __future__ import annotations
 
