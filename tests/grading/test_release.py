@@ -70,7 +70,7 @@ def test_nbgrader_source_has_schema_3_and_its_marks(tmp_path, tools):
             assert "### BEGIN HIDDEN TESTS" in cell["source"] and kind["locked"]
 
 
-@pytest.mark.skipif("GRADLAB_NBGRADER" not in os.environ, reason="GRADLAB_NBGRADER names a Python with nbgrader")
+@pytest.mark.nbgrader
 def test_nbgrader_itself_grades_it(tmp_path, tools):
     python = os.environ["GRADLAB_NBGRADER"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PATH": f"{Path(python).parent}:{os.environ['PATH']}"}

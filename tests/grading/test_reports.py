@@ -4,7 +4,6 @@ import csv
 import io
 import json
 import re
-import shutil
 
 import pytest
 
@@ -98,18 +97,12 @@ def test_a_run_without_submissions_has_its_pages(tmp_path, catalog):
 @pytest.mark.browser
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1200])
-def test_pages_fit_the_screen(written, scheme, width):
-    playwright = pytest.importorskip("playwright.sync_api")
-    chromium = shutil.which("chromium")
-    if chromium is None:
-        pytest.skip("chromium is not installed")
-    with playwright.sync_playwright() as p:
-        browser = p.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
-        page = browser.new_page(viewport={"width": width, "height": 800}, color_scheme=scheme)
-        errors = []
-        page.on("pageerror", lambda error: errors.append(error))
-        for path in (written / "index.html", *(written / "feedback").glob("*.html")):
-            page.goto(path.as_uri())
-            assert page.evaluate("document.documentElement.scrollWidth") <= width
-        assert not errors
-        browser.close()
+def test_pages_fit_the_screen(browser, written, scheme, width):
+    page = browser.new_page(viewport={"width": width, "height": 800}, color_scheme=scheme)
+    errors = []
+    page.on("pageerror", lambda error: errors.append(error))
+    for path in (written / "index.html", *(written / "feedback").glob("*.html")):
+        page.goto(path.as_uri())
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.close()
+    assert not errors
