@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import HealthCheck, Phase, seed, settings
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, multiple, rule, run_state_machine_as_test
 
@@ -203,7 +203,7 @@ class Programs(RuleBasedStateMachine):
 
     @rule(a=tensors, b=tensors)
     def set_data(self, a, b):
-        viewed = any(pair.theirs._base is not None for pair in self.pairs)  # torch forgets edges of such views
+        viewed = any(pair.theirs._base is a.theirs for pair in self.pairs)
         if a.theirs.shape == b.theirs.shape and a.theirs._base is None and not viewed:
 
             def step(lib, a, b):
@@ -303,25 +303,21 @@ class Programs(RuleBasedStateMachine):
 
 
 def run(examples, steps):
-    """A fixed seed: the same programs everywhere, so that a change is judged by what it changed."""
     run_state_machine_as_test(
-        seed(7)(type("Seeded", (Programs,), {})),
+        Programs,
         settings=settings(
             max_examples=examples,
             stateful_step_count=steps,
             deadline=None,
-            derandomize=False,
-            database=None,
-            phases=[Phase.generate],
             suppress_health_check=list(HealthCheck),
+            print_blob=True,
         ),
     )
 
 
-@pytest.mark.long
-def test_random_programs_agree_with_torch_at_every_step(long_slice):
-    """By --long=full alone: it still finds corners of views made under no_grad and of `.data =` on a viewed tensor."""
+@pytest.mark.full
+def test_random_programs_agree_with_torch_at_every_step():
+    """Fails today, in views made under no_grad and in `.data =` on a viewed tensor; so it is not part of CI yet."""
     STEPS["count"] = 0
-    if long_slice == 1.0:
-        run(examples=4000, steps=80)
-        assert STEPS["count"] >= 2000
+    run(examples=4000, steps=80)
+    assert STEPS["count"] >= 2000
