@@ -4,7 +4,6 @@ import importlib.util
 import json
 import os
 import re
-import statistics
 import subprocess
 import sys
 import tokenize
@@ -48,15 +47,12 @@ def test_the_engine_imports_torch_by_no_means():
     assert [path.name for path in files if importing.search(path.read_text(encoding="utf-8"))] == []
 
 
-def test_importing_gradlab_costs_little_more_than_importing_numpy():
-    """CPU time, several runs of each in turn, after one that compiles; the promise is 1.6 times."""
-    python("import gradlab")
-    code = "import time; start = time.process_time(); import {0}; print(time.process_time() - start)"
-    times = {"numpy": [], "gradlab": []}
-    for _ in range(9):
-        for name, seconds in times.items():
-            seconds.append(float(python(code.format(name))))
-    assert min(times["gradlab"]) <= 1.6 * min(times["numpy"]), {k: statistics.median(v) for k, v in times.items()}
+def test_importing_gradlab_loads_little_besides_numpy():
+    """What the import costs, as a list that no busy machine changes; the seconds are tests/benchmarks/importing.py's."""
+    listing = "import json, sys, {0}; print(json.dumps(sorted(sys.modules)))"
+    numpys, ours = (set(json.loads(python(listing.format(name)))) for name in ("numpy", "gradlab"))
+    assert {name for name in ours - numpys if not name.startswith("gradlab")} <= {"__future__", "copy", "dataclasses", "threading"}
+    assert len([name for name in ours if name.startswith("gradlab")]) <= 36, sorted(ours - numpys)
 
 
 def code_lines(path: Path) -> int:
