@@ -273,15 +273,14 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
     if not (x1.is_floating_point() or x2.is_floating_point()):
         raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {x1.dtype}")
     if x1.shape != x2.shape:
-        x1, x2 = shape.broadcast_tensors(x1, x2)
-    sides = []
+        x2, x1 = shape.broadcast_tensors(x2, x1)
+    lengths = []
     for x in (x1, x2):
-        norm = reduction.vector_norm(x, 2, dim, True)
-        floored = norm.clone()
+        lengths.append(reduction.vector_norm(x, 2, dim, True).clone())
         with no_grad():
-            floored.detach().clamp_min_(eps)
-        sides.append(x / floored)
-    return (sides[0] * sides[1]).sum(dim)
+            lengths[-1].detach().clamp_min_(eps)
+    second = x2 / lengths[1]  # torch's order of making the nodes
+    return ((x1 / lengths[0]) * second).sum(dim)
 
 
 # -- losses --------------------------------------------------------------------------------------------------------------
@@ -549,9 +548,11 @@ def kl_div(
     if reduction != "batchmean":
         reduction = _reduction(reduction, size_average, reduce)
     if log_target:
-        loss = pointwise.exp(target) * (target - input)
+        difference = target - input  # the right side first: torch's order of making the nodes
+        loss = pointwise.exp(target) * difference
     else:
-        loss = pointwise.xlogy(target, target) - target * input
+        product = target * input
+        loss = pointwise.xlogy(target, target) - product
     if reduction == "batchmean":
         return loss.sum() / input.shape[0] if input.ndim else loss.sum()
     return _reduce(loss, reduction)

@@ -326,12 +326,14 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple:
     >>> x.tolist(), y.tolist()
     ([[0, 0, 0], [1, 1, 1]], [[0, 1, 2], [0, 1, 2]])
     """
-    from gradlab.operators.shape import expand, transpose, view
+    from gradlab.operators.shape import expand, view
 
     tensors = tuple(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors
-    shape = [t.numel() for t in tensors]
-    grids = [expand(view(t, [-1 if n == d else 1 for n in range(len(shape))]), shape) for d, t in enumerate(tensors)]
-    return tuple([transpose(g, 0, 1) for g in grids] if indexing == "xy" and len(shape) > 1 else grids)
+    swapped = indexing == "xy" and len(tensors) > 1
+    ordered = (tensors[1], tensors[0], *tensors[2:]) if swapped else tensors
+    shape = [t.numel() for t in ordered]
+    grids = [expand(view(t, [-1 if n == d else 1 for n in range(len(shape))]), shape) for d, t in enumerate(ordered)]
+    return (grids[1], grids[0], *grids[2:]) if swapped else tuple(grids)
 
 
 # -- random ------------------------------------------------------------------------------------------------------------------

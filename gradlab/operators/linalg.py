@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from gradlab.engine import operator
+from gradlab.engine import TensorBase, operator
 from gradlab.operators._arguments import axes, axis
 from gradlab.operators.pointwise import mul, where
 from gradlab.operators.reduction import amax, amin, sum, vector_norm
@@ -122,12 +122,15 @@ addmm_turned = operator(
 
 # -- matmul: folded into the products above, as torch does it -------------------------------------------------------------
 
-squeezed_in_place = operator(  # torch squeezes the product in place here, which has a node name of its own
-    "SqueezeBackward4",
-    lambda self, dim: self.squeeze(dim),
-    view=True,
-    self=lambda g, self_shape: g.reshape(self_shape),
-)
+_squeezed = operator("SqueezeBackward4", lambda self, dim: self.squeeze(dim), self=lambda g, self_shape: g.reshape(self_shape))
+
+
+def squeezed_in_place(product, dim):
+    """As torch does it here: no view but the product itself, with a node name of its own and one version more."""
+    result = _squeezed(product, dim)
+    if isinstance(result, TensorBase):
+        result._version_counter()[0] += 1
+    return result
 
 
 def matmul(self, other):
