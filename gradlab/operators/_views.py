@@ -53,7 +53,7 @@ class View:
 
     def gradient_edge(self, array: np.ndarray) -> Any:
         """The edge of a view that has no history: none, unless its base requires grad (it was made under no_grad)."""
-        return (Nowhere(array.shape, array.dtype), 0) if self.base.requires_grad else None
+        return nowhere(array) if self.base.requires_grad else None
 
     def refresh(self, tensor: TensorBase) -> None:
         """After a write through the base or another view, the view's history starts again from the base's."""
@@ -63,27 +63,32 @@ class View:
         if self.origin:
             raise errors.base_written(self.origin)
         self.version = counter[0]
-        if self.base.requires_grad:
-            retained = tensor._edge if tensor.retains_grad else None
-            before = modes.set(grad=True)
-            tensor._edge = as_strided(self.base, self.cut)._edge
-            modes.set(**before)
-            _move_retained(tensor, retained)
+        retained = tensor._edge if tensor.retains_grad else None
+        base = make(self.base._array)
+        base._counter, base._edge = counter, self.base._gradient_edge() or nowhere(base._array)
+        before = modes.set(grad=True)
+        tensor._edge = as_strided(base, self.cut)._edge
+        modes.set(**before)
+        _move_retained(tensor, retained)
 
 
 class Nowhere(Node):
-    """Where the gradient of a view goes that was made under no_grad of a tensor that requires grad: nowhere, as in torch."""
+    """Where the gradient of a view goes whose base takes none, though a node records the view: nowhere, as in torch."""
 
     __slots__ = ()
     hidden = True
 
-    def __init__(self, shape: tuple, dtype: Any) -> None:
-        self.edges, self.number, self.extras, self.shape, self.dtype = (), -1, None, shape, dtype
+    def __init__(self, array: np.ndarray) -> None:
+        self.edges, self.number, self.extras, self.shape, self.dtype = (), -1, None, array.shape, array.dtype
 
     def apply(self, g: Any) -> Any:
         return ()
 
     apply_recorded = apply
+
+
+def nowhere(array: np.ndarray) -> tuple:
+    return Nowhere(array), 0
 
 
 def mark(forward: Callable, source: TensorBase, options: Any, tensors: Any, several: bool) -> None:
@@ -199,7 +204,7 @@ def check_writable(self: TensorBase, others: tuple = ()) -> None:
         raise errors.view_written(view.origin)
     if view is not None and tracked and view.base.is_leaf:
         raise RuntimeError(errors.VIEW_OF_LEAF_WRITTEN)
-    if tracked and self.is_leaf:
+    if tracked and self._edge is None:  # of a view: as it was before its base was written, as in torch
         raise RuntimeError(errors.LEAF_WRITTEN)
 
 

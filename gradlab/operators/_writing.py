@@ -24,10 +24,11 @@ RuntimeError for a leaf that requires grad, a result of another shape, or one wh
 """
 
 
-def inplace(function: Any) -> Callable:
+def inplace(function: Any, overlap: bool = False) -> Callable:
     """The in-place form of ``function(self, ...)``: its result is written into self's memory, and self is returned.
 
     RuntimeError for a leaf that requires grad, a view of one, a result of another shape, or one whose dtype does not fit.
+    overlap: may be written where several elements share a place, because all get the same value.
     """
     op = getattr(function, "operator", None)
     name = function.__name__.rstrip("_") + "_"
@@ -41,7 +42,7 @@ def inplace(function: Any) -> Callable:
         if op is not None and op.view:
             _become(self, function(_stand_in(self), *args, **options))
         else:
-            _overwrite(self, function, args, options, name)
+            _overwrite(self, function, args, options, name, overlap)
         if modes.word == EXTRAS:
             notify(name, (self, *args), self)
         return self
@@ -68,7 +69,7 @@ def _stand_in(self: TensorBase) -> Any:
     return before
 
 
-def _overwrite(self: TensorBase, function: Callable, args: tuple, options: dict, name: str) -> None:
+def _overwrite(self: TensorBase, function: Callable, args: tuple, options: dict, name: str, overlap: bool) -> None:
     before, started = _stand_in(self), next(numbers)
     result = function(before, *args, **options)
     if result is before:
@@ -82,7 +83,7 @@ def _overwrite(self: TensorBase, function: Callable, args: tuple, options: dict,
     still_used = kept()
     if still_used is not None:
         still_used._array = still_used._array.copy()
-    write(self, result._array)
+    write(self, result._array, overlap)
     if result._edge is not None:
         node = result._edge[0]
         _point_results_at(node, result, self)
@@ -100,10 +101,11 @@ def check_fits(self: TensorBase, result: TensorBase, name: str) -> None:
         raise errors.result_dtype(name, self, result)
 
 
-def write(self: TensorBase, array: Any) -> None:
+def write(self: TensorBase, array: Any, overlap: bool = False) -> None:
     """Copy ``array`` into the tensor's memory and count the write."""
     if (
-        0 in self._array.strides
+        not overlap
+        and 0 in self._array.strides
         and self._array.size
         and any(s == 0 and n > 1 for s, n in zip(self._array.strides, self._array.shape))
     ):

@@ -34,7 +34,8 @@ masked_fill_, index_put_ = inplace(indexing.masked_fill), inplace(indexing.index
 scatter_, scatter_add_ = inplace(indexing.scatter), inplace(indexing.scatter_add)
 index_add_, index_copy_ = inplace(indexing.index_add), inplace(indexing.index_copy)
 index_fill_ = inplace(indexing.index_fill)
-addmm_, relu_, copied_into = inplace(linalg.addmm), inplace(neural.relu), inplace(copy)
+addmm_, relu_ = inplace(linalg.addmm), inplace(neural.relu)
+copied_into, copied_onto_itself = inplace(copy), inplace(copy, overlap=True)
 logical_not_, bitwise_and_ = inplace(pointwise.logical_not), inplace(pointwise.bitwise_and)
 bitwise_or_, bitwise_xor_ = inplace(pointwise.bitwise_or), inplace(pointwise.bitwise_xor)
 
@@ -48,7 +49,7 @@ def copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
     """
     if is_number(src):
         return fill_(self, src)
-    return copied_into(self, src)
+    return copied_onto_itself(self, src) if src is self else copied_into(self, src)
 
 
 # -- filling -------------------------------------------------------------------------------------------------------------
@@ -67,8 +68,9 @@ def _fill_operators(number_node, tensor_node):
 
 
 filled_number, filled = _fill_operators("FillBackward0", "FillBackward1")
-fill_number_, fill_tensor_ = map(inplace, _fill_operators("FillBackward2", "FillBackward3"))
-zero_ = inplace(operator("ZeroBackward0", lambda self: np.zeros_like(self), self=lambda g: zeros_like_grad(g)))
+_by_number, _by_tensor = _fill_operators("FillBackward2", "FillBackward3")
+fill_number_, fill_tensor_ = inplace(_by_number, overlap=True), inplace(_by_tensor)
+zero_ = inplace(operator("ZeroBackward0", lambda self: np.zeros_like(self), self=lambda g: zeros_like_grad(g)), overlap=True)
 
 
 def _value(value):
