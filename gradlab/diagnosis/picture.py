@@ -57,12 +57,20 @@ def marks(diagnosis: Diagnosis) -> list[Mark]:
             return [Mark("slope 0" + place, node=flat[0])]
     if path is None and diagnosis.cause in _CUTS:
         text = _CUTS[diagnosis.cause] + place
-        start = graph.starts()
-        if start:
-            return [Mark(text, tensor=diagnosis.tensor, toward=start[0])]
-        return [Mark(text, tensor=diagnosis.tensor, toward_tensor=diagnosis.snapshot.roots[0])]
+        taker = _taker(diagnosis, graph)
+        if taker is None:
+            return [Mark(text, tensor=diagnosis.tensor, toward_tensor=diagnosis.snapshot.roots[0])]
+        return [Mark(text, tensor=diagnosis.tensor, toward=taker)]
     said = _SAID.get(diagnosis.cause)
     return [Mark(said, tensor=diagnosis.tensor)] if said else []
+
+
+def _taker(diagnosis: Diagnosis, graph: Graph) -> int | None:
+    """The node that took the value after it was cut off; None where several of its kind are in the graph, or none."""
+    assert diagnosis.snapshot is not None
+    nodes = diagnosis.snapshot.nodes
+    takers = [n for n in graph.reachable() if nodes[n].name.split("Backward")[0].lower() == diagnosis.taker]
+    return takers[0] if len(takers) == 1 else None
 
 
 def embedded(diagnosis: Diagnosis) -> str:

@@ -190,8 +190,14 @@ class _Refinement:
         cause, words, remedy, where = explain(cut)
         steps = [told(event) for event in cut.path]
         evidence = [*steps, self.variable] if towards else [self.variable, *steps]
+        takers = [e.call.strip("_") for e in cut.path if e.number > cut.event.number and e.details.get("live")]
         return self._change(
-            cause=cause, explanation=f"{opening} {words}", remedy=remedy, where=where, evidence=evidence
+            cause=cause,
+            explanation=f"{opening} {words}",
+            remedy=remedy,
+            where=where,
+            evidence=evidence,
+            taker=takers[0] if takers else "",
         )
 
     # -- reached, but no gradient ----------------------------------------------------------------

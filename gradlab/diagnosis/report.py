@@ -24,7 +24,7 @@ border-radius:4px;padding:.02em .55em;font-weight:600;margin-right:.6em;white-sp
 .gradlab-why .gw-head{font-weight:600}
 .gradlab-why code,.gradlab-why pre{background:rgba(128,128,128,.16);border-radius:3px;color:inherit;font-size:.93em}
 .gradlab-why code{padding:.05em .3em}.gradlab-why pre{margin:.3em 0;padding:.4em .6em;
-white-space:pre-wrap;overflow-wrap:anywhere}
+white-space:pre-wrap;word-break:normal;overflow-wrap:anywhere}
 .gradlab-why dl{display:grid;grid-template-columns:max-content minmax(0,1fr);gap:.25em .9em;margin:.5em 0 0}
 .gradlab-why dt{opacity:.75}.gradlab-why dd{margin:0;min-width:0;overflow-wrap:anywhere}
 .gradlab-why table{border-collapse:collapse;font-size:.95em;margin:.4em 0;table-layout:auto}
@@ -53,6 +53,7 @@ class Diagnosis:
     dtype: str = ""
     snapshot: Snapshot | None = field(default=None, repr=False)
     tensor: int | None = field(default=None, repr=False)  # its record in the snapshot
+    taker: str = field(default="", repr=False)  # the recorded call that took the value after it was cut off
 
     def __post_init__(self) -> None:
         assert self.cause in CAUSES, self.cause

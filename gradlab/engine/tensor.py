@@ -233,7 +233,7 @@ class TensorBase:
 
     @property
     def data(self) -> Any:
-        """A tensor on the same memory without history, **with a version counter of its own**: edits go unnoticed.
+        """The same memory without history, **with a version counter of its own**: edits go unnoticed.
 
         >>> import gradlab
         >>> x = gradlab.tensor([1.0, 2.0], requires_grad=True)

@@ -24,6 +24,7 @@ from gradlab.exercises._registry import all_exercises, all_predictions
 from gradlab.exercises._running import try_answer
 
 CELL_SECONDS = 120
+WIDEST = 100  # characters of code that a notebook shows in a window of 1280 pixels
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ def faults_of_build(folder: Path, lesson: str) -> list[Fault]:
 
 
 def faults_of_file(notebook: dict[str, Any], lesson: str) -> Iterator[Fault]:
-    """Stored outputs, counts and widget states, repeated cell ids, exercises that are missing or come twice."""
+    """Stored outputs, counts and widget states, repeated cell ids, lines too wide, exercises missing or there twice."""
     if "widgets" in notebook["metadata"]:
         yield Fault(lesson[:2], "file", "stores widget states (metadata.widgets)")
     ids = [cell.get("id") for cell in notebook["cells"]]
@@ -68,6 +69,9 @@ def faults_of_file(notebook: dict[str, Any], lesson: str) -> Iterator[Fault]:
     for cell in notebook["cells"]:
         if cell["cell_type"] == "code" and (cell["outputs"] or cell["execution_count"] is not None):
             yield Fault(lesson[:2], f"cell {cell['id']}", "stores an output or an execution count")
+        widest = max(map(len, cell["source"].splitlines()), default=0)
+        if cell["cell_type"] == "code" and widest > WIDEST:
+            yield Fault(lesson[:2], f"cell {cell['id']}", f"has a line of {widest} characters; {WIDEST} fit on a screen")
     placed = [_about(cell, "exercise") for cell in notebook["cells"]]
     for exercise in _exercises(lesson):
         times = placed.count(exercise.id)

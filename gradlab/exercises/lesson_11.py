@@ -30,7 +30,7 @@ PREDICTIONS = [
     ),
     Prediction(
         "11C",
-        "x is 2. `(g,) = torch.autograd.grad(x ** 3, x)`. What is `g.grad_fn`?",
+        "x is 3. `(g,) = torch.autograd.grad(x ** 3, x)`. What is `g.grad_fn`?",
         {
             "PowBackward0": "Without `create_graph=True` backward computes with plain numbers and records nothing.",
             "None": "Yes: backward is not recorded unless you ask with `create_graph=True`.",

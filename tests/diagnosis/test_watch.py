@@ -10,6 +10,7 @@ import pytest
 
 import gradlab
 from gradlab.diagnosis import ledger, watch
+from gradlab.diagnosis.picture import marks
 from gradlab.graphs import Log
 
 torch = pytest.importorskip("torch")
@@ -356,3 +357,14 @@ def test_whatever_torch_offers_runs_unharmed(program, nan):
         program()
     assert "could not follow" not in repr(w)
     assert w.findings == []
+
+
+def test_the_picture_marks_the_break_at_the_node_that_took_what_was_cut_off(T):
+    w, b = (T.tensor([1.0, 2.0], requires_grad=True) for _ in range(2))
+    with watch() as seen:
+        loss = (w.exp().detach() * b).sum()
+        loss.backward()
+    d = seen.why(w, loss)
+    (mark,) = marks(d)
+    assert d.snapshot.nodes[mark.toward].name == "MulBackward0"
+    assert mark.text.startswith("cut by detach() (test_watch.py line ")

@@ -8,6 +8,7 @@ import pytest
 
 import gradlab
 from gradlab.diagnosis import CAUSES, Diagnoses, Diagnosis, why
+from gradlab.diagnosis.picture import marks
 
 torch = pytest.importorskip("torch")
 
@@ -213,6 +214,8 @@ def test_html_and_text_hold_the_answer_and_escape_it(T):
 def test_the_picture_marks_the_break(T):
     x = T.tensor([1.0, 2.0], requires_grad=True)
     b = T.tensor([1.0, 2.0], requires_grad=True)
-    words = why(x, (b * b).sum()).picture().text()
-    assert "not reached" in words
+    loss = (b * b).sum()
+    d = why(x, loss)
+    assert "not reached" in d.picture().text()
+    assert [mark.toward_tensor for mark in marks(d)] == d.snapshot.roots[:1]  # where on the way, the graph cannot tell
     assert why(x).picture() is None

@@ -76,6 +76,13 @@ def test_stored_outputs_counts_and_widget_states(notebook: dict[str, Any]) -> No
     assert len([text for text in found if "metadata.widgets" in text]) == 1
 
 
+def test_a_code_line_that_a_laptop_screen_cuts_off(notebook: dict[str, Any]) -> None:
+    first(notebook, "predict")["source"] = f"x = 1\ny = {'1 + ' * 25}1"
+    assert texts(look.faults_of_file(notebook, NAME)) == [
+        "cell predict-01A: has a line of 105 characters; 100 fit on a screen"
+    ]
+
+
 def test_a_missing_and_a_doubled_exercise(notebook: dict[str, Any]) -> None:
     cell = first(notebook, "exercise")
     notebook["cells"].append(copy.deepcopy(cell) | {"id": "other"})
