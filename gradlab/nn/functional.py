@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from gradlab import dtypes
 from gradlab.autograd.grad_mode import no_grad
 from gradlab.engine import make, notify
 from gradlab.operators import creation, linalg, neural, pointwise, reduction, shape, spatial
@@ -434,22 +435,24 @@ def nll_loss(
     tensor(0.4581)
     """
     how = _reduction(reduction, size_average, reduce)
-    if input.ndim < 1 or target.ndim != input.ndim - 1 and not (input.ndim == 1 and target.ndim == 0):
-        raise RuntimeError(f"Expected target of {input.ndim - 1} dims (one less than the input), got shape {list(target.shape)}")
-    if target.dtype.name not in ("int64", "uint8"):
+    size, found = input._array.shape, target._array.shape
+    ndim = len(size)
+    if ndim < 1 or len(found) != ndim - 1 and not (ndim == 1 and not found):
+        raise RuntimeError(f"Expected target of {ndim - 1} dims (one less than the input), got shape {list(found)}")
+    if target.dtype not in (dtypes.int64, dtypes.uint8):
         raise RuntimeError(f"expected scalar type Long but found {target.dtype}: nll_loss takes class indices")
-    if input.ndim > 1 and (input.shape[0] != target.shape[0] or input.shape[2:] != target.shape[1:]):
+    if ndim > 1 and (size[0] != found[0] or size[2:] != found[1:]):
         raise ValueError(
-            f"Expected input batch_size ({input.shape[0]}) to match target batch_size ({target.shape[0]}), "
-            f"shapes {list(input.shape)} and {list(target.shape)}"
+            f"Expected input batch_size ({size[0]}) to match target batch_size ({found[0]}), "
+            f"shapes {list(size)} and {list(found)}"
         )
-    classes = input.shape[int(input.ndim > 1)]
-    if weight is not None and tuple(weight.shape) != (classes,):
+    classes = size[int(ndim > 1)]
+    if weight is not None and weight._array.shape != (classes,):
         raise RuntimeError(
             f"weight tensor should be defined either for all {classes} classes or no classes but got weight "
             f"tensor of shape: {list(weight.shape)}"
         )
-    if input.ndim < 3:
+    if ndim < 3:
         return neural.nll_rows(input, target, weight, how, ignore_index)[0]
     return _nll_planes(input, target, weight, how, ignore_index)
 
@@ -487,9 +490,10 @@ def cross_entropy(
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
     dim = int(input.ndim != 1)
     logs = log_softmax(input, dim)
-    if target.shape == input.shape and (target.is_floating_point() or input.ndim > 1 and target.dtype.name != "int64"):
+    soft = target.is_floating_point()
+    if target._array.shape == input._array.shape and (soft or input.ndim > 1 and target.dtype is not dtypes.int64):
         return _soft_cross_entropy(logs, target, weight, how, label_smoothing, dim)
-    if target.is_floating_point():
+    if soft:
         raise RuntimeError(
             f"expected scalar type Long but found {target.dtype}: targets are class indices, or "
             f"probabilities of the shape {list(input.shape)}"

@@ -31,22 +31,28 @@ from gradlab.operators.shape import (
 
 def _checked(name, dims):
     """A product of arrays with exactly so many dims each, and equal dtypes."""
+    inner = -2 if dims[1] > 1 else 0
 
     def forward(self, other):
-        if (self.ndim, other.ndim) != dims:
-            raise RuntimeError(f"{name}: expected tensors of {dims[0]} and {dims[1]} dims, got {self.ndim}D and {other.ndim}D")
-        if self.shape[-1] != other.shape[-2 if other.ndim > 1 else 0]:
-            raise RuntimeError(
-                f"{name}: mat1 and mat2 shapes cannot be multiplied ({_by(self.shape)} and {_by(other.shape)}): "
-                "the inner sizes differ"
-            )
-        if name == "bmm" and self.shape[0] != other.shape[0]:
-            raise RuntimeError(f"bmm: both need the same number of matrices, got {_by(self.shape)} and {_by(other.shape)}")
-        if self.dtype != other.dtype:
-            raise RuntimeError(f"{name}: expected both tensors to have the same dtype, but got {self.dtype} and {other.dtype}")
+        a, b = self.shape, other.shape
+        if (len(a), len(b)) != dims or a[-1] != b[inner] or self.dtype != other.dtype or (dims[0] == 3 and a[0] != b[0]):
+            raise _product_error(name, dims, self, other)
         return np.matmul(self, other)
 
     return forward
+
+
+def _product_error(name, dims, self, other):
+    a, b = self.shape, other.shape
+    if (len(a), len(b)) != dims:
+        text = f"expected tensors of {dims[0]} and {dims[1]} dims, got {len(a)}D and {len(b)}D"
+    elif a[-1] != b[-2 if len(b) > 1 else 0]:
+        text = f"mat1 and mat2 shapes cannot be multiplied ({_by(a)} and {_by(b)}): the inner sizes differ"
+    elif len(a) == 3 and a[0] != b[0]:
+        text = f"both need the same number of matrices, got {_by(a)} and {_by(b)}"
+    else:
+        text = f"expected both tensors to have the same dtype, but got {self.dtype} and {other.dtype}"
+    return RuntimeError(f"{name}: {text}")
 
 
 def _by(shape):
@@ -86,7 +92,7 @@ dot = operator(
 
 def _addmm(self, mat1, mat2, beta=1, alpha=1):
     out = _mm(mat1, mat2)
-    if np.broadcast_shapes(self.shape, out.shape) != out.shape:
+    if self.shape != out.shape[1:] and np.broadcast_shapes(self.shape, out.shape) != out.shape:
         raise RuntimeError(
             f"addmm: the size of the input {list(self.shape)} does not expand to that of the product "
             f"{list(out.shape)}"

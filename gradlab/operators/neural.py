@@ -26,7 +26,11 @@ from gradlab.operators.shape import cast
 
 # -- activations -------------------------------------------------------------------------------------------------------
 
-relu = operator("ReluBackward0", lambda self: np.maximum(self, 0), self=lambda g, result: where(result <= 0, 0, tie(g, result)))
+relu = operator(
+    "ReluBackward0",
+    lambda self: np.maximum(self, self.dtype.type(0)),
+    self=lambda g, result: where(result <= 0, 0, tie(g, result)),
+)
 leaky_relu = operator(
     "LeakyReluBackward0",
     lambda self, negative_slope: np.where(self > 0, self, self * negative_slope),
@@ -88,9 +92,9 @@ hardtanh = operator(
 def _softmax(self, dim):
     if not self.size:
         return self.copy()
-    out = self - self.max(axis=dim, keepdims=True)
-    np.exp(out, out=out)
-    out /= out.sum(axis=dim, keepdims=True)
+    out = self - np.maximum.reduce(self, dim, keepdims=True)
+    np.exp(out, out)
+    out /= np.add.reduce(out, dim, keepdims=True)
     return out
 
 
@@ -98,8 +102,8 @@ def _softmax(self, dim):
 def _log_softmax(self, dim):
     if not self.size:
         return self.copy()
-    out = self - self.max(axis=dim, keepdims=True)
-    out -= np.log(np.exp(out).sum(axis=dim, keepdims=True))
+    out = self - np.maximum.reduce(self, dim, keepdims=True)
+    out -= np.log(np.add.reduce(np.exp(out), dim, keepdims=True))
     return out
 
 
@@ -267,7 +271,7 @@ def _nll(self, target, weight, reduction, ignore_index):
 
 def _all_count(target, classes, ignore_index):
     """Whether every target is a class and none is ignored: the common case, which needs no weights."""
-    return ignore_index < 0 < target.size and target.min() >= 0 and target.max() < classes
+    return ignore_index < 0 < target.size and target.view(f"u{target.itemsize}").max() < classes  # as unsigned, -1 is large
 
 
 def _nll_scale(target, weight, ignore_index, classes, dtype):
