@@ -187,11 +187,7 @@ class _Player:
                 rows.append(["", slot.message])
         if not node.slots:
             rows.append(["saves", "nothing"])
-        rows += [
-            [key, str(value)]
-            for key, value in node.options.items()
-            if value is not None and (key, value) != ("alpha", 1)
-        ]
+        rows += [[key, str(value)] for key, value in node.options.items()]
         rules = [
             factor(self.snapshot, node, edge.input)
             for edge in self.snapshot.edges_from(node.id)

@@ -36,11 +36,12 @@ class Engine:
         return plain_dtype(tensor.dtype)
 
     def outputs(self, node: Any) -> list[tuple[tuple[int, ...], str] | None]:
-        """Shape and dtype of what the node's operation returned."""
+        """Shape and dtype of what the node's operation returned; an index takes no gradient and is left out, as in torch."""
         found: list[tuple[tuple[int, ...], str] | None] = []
         for meta in getattr(node, "_input_metadata", ()):
             try:
-                found.append((tuple(int(n) for n in meta.shape), plain_dtype(meta.dtype)))
+                if meta.dtype.is_floating_point or meta.dtype.is_complex:
+                    found.append((tuple(int(n) for n in meta.shape), plain_dtype(meta.dtype)))
             except (RuntimeError, TypeError, AttributeError):
                 found.append(None)
         return found
@@ -58,7 +59,7 @@ class Engine:
                 address, layout = tensor.data_ptr(), tensor.stride()
             else:
                 array = tensor.detach().numpy()
-                address, layout = array.__array_interface__["data"][0], array.strides
+                address, layout = array.__array_interface__["data"][0] if array.size else 0, array.strides
         except (RuntimeError, TypeError, ValueError):  # no memory of its own: sparse, meta, functorch
             return id(tensor)
         return (address, tuple(tensor.shape), tuple(layout), str(tensor.dtype)) if address else id(tensor)

@@ -19,6 +19,7 @@ from gradlab.graphs import collector, longevity
 from gradlab.graphs.engines import Engine, engine_of, is_tensor, of_number
 from gradlab.graphs.inputs import input_names
 from gradlab.graphs.naming import caller_names, flatten, named_parameters
+from gradlab.graphs.options import readable
 from gradlab.graphs.records import FREED, HELD, MISMATCH, NEVER, PACKED, Edge, NodeRecord, Slot, Snapshot, TensorRecord
 
 _NEWEST = sys.maxsize
@@ -118,8 +119,10 @@ class Reader:
         self._saved: dict[str, Any] = {}
         if record.tensor is None:
             record.custom = self.engine.is_custom(node)
-            record.slots = [self._slot(*found) for found in read_slots(node, self.engine, record.options)]
+            kept: dict[str, Any] = {}
+            record.slots = [self._slot(*found) for found in read_slots(node, self.engine, kept)]
             record.slots.sort(key=_by_input(record.op))
+            record.options = readable(kept, _rank(record)) if kept else kept
         return record
 
     def _slot(self, name: str, state: str, tensor: Any, message: str | None) -> Slot:
@@ -155,6 +158,13 @@ def _by_input(op: str) -> Callable[[Slot], tuple[int, str]]:
     """Slots in the order of the inputs, then by the alphabet, as torch has all of them."""
     places = {name: place for place, name in enumerate(input_names(op))}
     return lambda slot: (places.get(slot.name, len(places)), slot.name if slot.name not in places else "")
+
+
+def _rank(record: NodeRecord) -> int | None:
+    """How many dims the input has, as far as the node tells: a kept input's, else the output's."""
+    shapes = [slot.shape for slot in record.slots if slot.name == "self" and slot.shape is not None]
+    shapes += [out[0] for out in record.outputs if out is not None]
+    return len(shapes[0]) + (record.op == "Unbind") if shapes else None
 
 
 @functools.cache
@@ -217,7 +227,7 @@ def read_slots(node: Any, engine: Engine, options: dict[str, Any]) -> Iterator[F
         yield from _slot(node, name)
     for name in plain:
         with contextlib.suppress(RuntimeError, AttributeError):  # freed along with the slots
-            options[name.removeprefix("_saved_").replace("_sym_", "_")] = _option(getattr(node, name))
+            options[name.removeprefix("_saved_").replace("_sym_", "_")] = getattr(node, name)
 
 
 def _slot(node: Any, name: str) -> Iterator[Found]:
@@ -283,13 +293,3 @@ def _attributes(node: Any) -> tuple[list[str], list[str]]:
         plain = [n for n in names if n.startswith("_saved_") and n.removeprefix("_saved_") not in slots]
         _known[key] = slots, plain
     return _known[key]
-
-
-def _option(value: Any) -> Any:
-    if value is None or isinstance(value, (bool, float, str)):
-        return value
-    if isinstance(value, int):
-        return value - 2**64 if value >= 2**63 else value  # torch shows a negative dim as unsigned
-    if isinstance(value, (tuple, list)):
-        return [_option(item) for item in value]
-    return str(value)
