@@ -19,25 +19,18 @@ def small_notebook():
     return new.new_notebook(cells=cells, metadata=kernel)
 
 
-@pytest.mark.parametrize("app", ["lab", "notebook"])
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_a_notebook_opens_runs_and_shows_what_it_printed(open_notebook, app, theme):
+@pytest.mark.parametrize(("app", "theme"), [("lab", "light"), ("notebook", "dark")])
+def test_a_notebook_opens_runs_is_rewritten_and_lists_its_errors(open_notebook, app, theme):
     notebook = open_notebook(small_notebook(), app=app, theme=theme)
     assert notebook.kinds == ["markdown", "code", "code", "code"]
+    assert notebook.page.locator("body").get_attribute("data-jp-theme-light") == str(theme == "light").lower()
     notebook.run(1)
     expect(notebook.output(1)).to_have_text("42")
-    assert notebook.page.locator("body").get_attribute("data-jp-theme-light") == str(theme == "light").lower()
 
-
-def test_a_cell_is_found_by_its_exercise_and_rewritten(open_notebook):
-    notebook = open_notebook(small_notebook())
     number = notebook.find("exercise", "99-1")
     notebook.write(number, "answer = 1\nprint('answered', answer)")
     notebook.run(number)
     expect(notebook.output(number)).to_contain_text("answered 1")
 
-
-def test_errors_are_listed_by_cell(open_notebook):
-    notebook = open_notebook(small_notebook())
     notebook.run_all()
     assert notebook.errors() == ["cell 3: ZeroDivisionError: division by zero"]

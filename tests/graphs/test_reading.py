@@ -281,7 +281,10 @@ def test_tensors_without_numbers_to_read():
     assert snapshot(complex_one * 2).named("complex_one").values.numbers == ["(1+0j)"]
 
 
-@pytest.mark.parametrize("end", ["del y", "z = y * 2; del y; gc.collect(); del z", "snapshot(y); del y", "sys.exit()"])
+LONG_DEATHS = [pytest.param(end, marks=pytest.mark.long) for end in ("del y", "z = y * 2; del y; gc.collect(); del z")]
+
+
+@pytest.mark.parametrize("end", [*LONG_DEATHS, "snapshot(y); del y", "sys.exit()"])
 def test_a_very_long_torch_graph_dies_in_peace_after_it_was_read(end):
     program = f"""
         import gc, sys, torch
