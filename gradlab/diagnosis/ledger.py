@@ -69,7 +69,7 @@ class Ledger:
         self._by_number: dict[int, Known] = {}
         self._by_node: dict[int, int] = {}
         self._memories: dict[int, tuple[Any, list[int]]] = {}
-        self._grad_of: dict[int, int] = {}
+        self._grad_of: dict[int, tuple[weakref.ref, int]] = {}  # a gradient's id -> itself, its leaf's number
         self._sequence = probe.next_sequence()
 
     def log(self) -> Log:
@@ -199,9 +199,10 @@ class Ledger:
 
     def _owner(self, known: Known) -> int | None:
         """The number of the leaf whose .grad a tensor is."""
-        if known.number in self._grad_of:
-            return self._grad_of[known.number]
         tensor = known.ref()
+        grad, leaf_number = self._grad_of.get(id(tensor), (None, 0))
+        if grad is not None and grad() is tensor:
+            return leaf_number
         return next((self._by_id[id(leaf)].number for leaf in self.leaves() if leaf.grad is tensor), None)
 
     def _is_trained(self, number: int) -> bool:
@@ -298,7 +299,7 @@ class Ledger:
         if by_user:
             known.grad_read = self.count
         if grad is not None:
-            self._grad_of[(self.known(grad) or self._new(grad)).number] = known.number
+            self._grad_of[id(grad)] = weakref.ref(grad), known.number
 
     def _forget(self) -> None:
         """Drop what is known of dead tensors that no kept event speaks of."""
@@ -311,7 +312,7 @@ class Ledger:
         self._by_id = {id(t): k for k in self._by_number.values() if (t := k.ref()) is not None}
         self._by_node = dict(itertools.islice(self._by_node.items(), max(0, len(self._by_node) - LIMIT), None))
         self._memories = {k: held for k, held in self._memories.items() if not self.probe.expired(held[0])}
-        self._grad_of = {g: n for g, n in self._grad_of.items() if g in self._by_number}
+        self._grad_of = {key: held for key, held in self._grad_of.items() if held[0]() is not None}
 
 
 def _shape(tensor: Any) -> tuple[int, ...]:
