@@ -7,13 +7,17 @@ import contextlib
 import copy
 import linecache
 import signal
+import sys
 import threading
 import traceback
+import types
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+import gradlab
 from gradlab.exercises._framework import Exercise, Verdict
 from gradlab.exercises._registry import get
 
@@ -43,6 +47,25 @@ def time_limit(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
+@contextlib.contextmanager
+def usual_modes() -> Iterator[None]:
+    """Run the block with gradients on and torch's own default dtype, and put back what was set before.
+
+    A cell that switched gradients off, anywhere in the notebook, has no say in whether an answer is right.
+    """
+    torch = sys.modules.get("torch")
+    if torch is None:
+        yield
+        return
+    dtype = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float32)
+    try:
+        with torch.inference_mode(False), torch.enable_grad():
+            yield
+    finally:
+        torch.set_default_dtype(dtype)
+
+
 def same_code(one: str, other: str) -> bool:
     """True when two sources differ in layout and comments only.
 
@@ -51,7 +74,7 @@ def same_code(one: str, other: str) -> bool:
     """
     try:
         return ast.dump(ast.parse(one)) == ast.dump(ast.parse(other))
-    except SyntaxError:
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return one.strip() == other.strip()
 
 
@@ -94,11 +117,13 @@ _WORDS = {
 }
 
 
-def _blanks(value: Any) -> list[str]:
-    """The places of a dict or list that still hold `...`, also inside lists in them."""
+def _blanks(value: Any, depth: int = 0) -> list[str]:
+    """The places of a dict or list that still hold `...`, also inside lists in them, as deep as a table goes."""
     places = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, (list, tuple)) else ()
     return [
-        str(place) for place, inner in places if inner is ... or (isinstance(inner, (list, tuple)) and _blanks(inner))
+        str(place)
+        for place, inner in places
+        if inner is ... or (depth < 3 and isinstance(inner, (list, tuple)) and _blanks(inner, depth + 1))
     ]
 
 
@@ -154,12 +179,33 @@ def _forbidden(exercise: type[Exercise], source: str | None) -> str | None:
     return None
 
 
+_NOT_THE_LEARNERS = (str(Path(gradlab.__file__).parent), "site-packages", "dist-packages")
+
+
 def describe_error(error: BaseException) -> str:
-    """One sentence: the exception, its first line, and the learner's line where it happened."""
-    first = (str(error).strip().splitlines() or [""])[0]
+    """What happened: the exception, its first line, and the learner's line, where it was one of theirs that raised.
+
+    >>> try:
+    ...     float(None)
+    ... except TypeError as error:
+    ...     print(describe_error(error))
+    Your answer raised `TypeError: float() argument must be a string or a real number, not 'NoneType'`
+    """
+    frames = traceback.extract_tb(error.__traceback__)
+    words = "Your answer raised "
+    if frames and all(any(folder in frame.filename for folder in _NOT_THE_LEARNERS) for frame in frames):
+        words = "Your answer ran, but what it gives back or leaves cannot be used: "
+    return words + _error_text(error, frames)
+
+
+def _error_text(error: BaseException, frames: traceback.StackSummary) -> str:
+    try:
+        first = (str(error).strip().splitlines() or [""])[0]
+    except Exception:  # an exception of the learner's own may fail to describe itself
+        first = ""
     first = first if len(first) <= 220 else first[:217] + "..."
     text = f"`{type(error).__name__}: {first}`" if first else f"`{type(error).__name__}`"
-    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+    for frame in reversed(frames):
         if frame.filename == ANSWER_FILE or "ipykernel" in frame.filename or frame.filename.startswith("<ipython"):
             where = f" at line {frame.lineno}"
             line = (frame.line or linecache.getline(frame.filename, frame.lineno or 0)).strip()
@@ -180,7 +226,8 @@ def judge_answer(
             "failed", None, f"This exercise is done without `{forbidden}`: that is what you are building."
         ), ""
     answer = {name: namespace[name] for name in exercise.names}
-    verdict, picture = _probe_and_judge(exercise, answer, exercise.inputs(np.random.default_rng(seed)))
+    with usual_modes():
+        verdict, picture = _probe_and_judge(exercise, answer, exercise.inputs(np.random.default_rng(seed)))
     return unready or verdict, picture
 
 
@@ -203,8 +250,10 @@ def _probe_and_judge(exercise: type[Exercise], answer: dict[str, Any], inputs: d
         return _too_long(exercise), ""
     except ModuleNotFoundError as error:
         return _lacks(error), ""
-    except (Exception, SystemExit) as error:
-        return Verdict("error", None, f"Your answer raised {describe_error(error)}"), ""
+    except KeyboardInterrupt:  # the learner's stop button
+        raise
+    except BaseException as error:
+        return Verdict("error", None, describe_error(error)), ""
     if not is_plain(seen):
         return Verdict(
             "failed", None, "Your answer gave back something that this check cannot read. Look at what it returns."
@@ -224,22 +273,29 @@ def _probe_and_judge(exercise: type[Exercise], answer: dict[str, Any], inputs: d
 
 
 def run_source(exercise: type[Exercise], source: str) -> tuple[dict[str, Any], Verdict | None]:
-    """Run answer text in a fresh namespace: the namespace, and a verdict where it could not be run."""
-    namespace: dict[str, Any] = {"__name__": "__answer__"}
+    """Run answer text as a fresh module: its namespace, and a verdict where it could not be run."""
+    module = sys.modules["__answer__"] = types.ModuleType("__answer__")  # dataclasses and pickle look it up by name
+    namespace = vars(module)
     try:
         exec(exercise.prelude, namespace)
     except ModuleNotFoundError as error:
         return namespace, _lacks(error)
     linecache.cache[ANSWER_FILE] = (len(source), None, source.splitlines(keepends=True), ANSWER_FILE)
     try:
+        code = compile(source, ANSWER_FILE, "exec", dont_inherit=True)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        where = f", line {error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
+        words = error.msg if isinstance(error, SyntaxError) else str(error) or "it is nested too deeply"
+        return namespace, Verdict("error", None, f"This is not Python yet: {words}{where}.")
+    try:
         with time_limit(exercise.seconds):
-            exec(compile(source, ANSWER_FILE, "exec"), namespace)
+            exec(code, namespace)
     except TimeUpError:
         return namespace, _too_long(exercise)
-    except SyntaxError as error:
-        return namespace, Verdict("error", None, f"This is not Python yet: {error.msg}, line {error.lineno}.")
-    except (Exception, SystemExit) as error:
-        return namespace, Verdict("error", None, f"Your answer raised {describe_error(error)}")
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        return namespace, Verdict("error", None, describe_error(error))
     return namespace, None
 
 
@@ -254,7 +310,8 @@ def try_answer(id: str, source: str, seed: int | None = None) -> Verdict:
     exercise = get(id)
     if same_code(source, exercise.stub):
         return Verdict("not-yet", None, "This is still the stub.")
-    namespace, verdict = run_source(exercise, source)
-    if verdict is not None:
-        return verdict
-    return judge_answer(exercise, namespace, source, seed)[0]
+    with usual_modes():
+        namespace, verdict = run_source(exercise, source)
+        if verdict is not None:
+            return verdict
+        return judge_answer(exercise, namespace, source, seed)[0]

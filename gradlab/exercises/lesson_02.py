@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -498,20 +499,28 @@ class FromNames(Exercise):
             "a = torch.tensor([1.0, 2.0], requires_grad=True)\nb = torch.tensor([3.0, 4.0])\nbuilt = (a.exp() * (a + b)).sum()",
             "leaf-does-not-ask",
         ),
+        Wrong(
+            "a = torch.tensor([1.0, 2.0], requires_grad=True)\nb = torch.tensor([3.0, 4.0], requires_grad=True)\nbuilt = (b.exp() * (a + b)).sum()",
+            "another-leaf",
+        ),
     )
     misconceptions = {
         "order-of-inputs": "The same operations, but the inputs of one of them are the other way round: next_functions keep their order.",
         "read-from-the-wrong-end": "The names run from the result back: the first one is the operation that ran *last*.",
         "leaf-does-not-ask": "One of the edges leads nowhere: a leaf that does not require a gradient has no node.",
+        "another-leaf": "The operations are right, but one of them works on another leaf: the name in the brackets after AccumulateGrad says which `.grad` it fills.",
     }
 
     @staticmethod
     def probe(answer: dict[str, Any], inputs: dict[str, Any]) -> Any:
-        """The graph as nested lists of names."""
+        """The graph as nested lists of names; a leaf is known by its numbers."""
+        leaves = {"[1.0, 2.0]": "a", "[3.0, 4.0]": "b"}
 
         def names(node: Any, depth: int = 0) -> Any:
             if node is None or depth > 8:
                 return None
+            if hasattr(node, "variable"):
+                return [f"AccumulateGrad({leaves.get(str(node.variable.tolist()), 'another')})"]
             return [
                 str(node.name()).split("::")[-1].rstrip("0123456789").replace("Backward", ""),
                 *(names(n, depth + 1) for n, _ in node.next_functions),
@@ -522,16 +531,23 @@ class FromNames(Exercise):
     @staticmethod
     def judge(inputs: dict[str, Any], seen: Any) -> Verdict:
         """Against the graph that was shown."""
-        leaf = ["AccumulateGrad"]
-        truth = ["Sum", ["Mul", ["Exp", leaf], ["Add", leaf, leaf]]]
+        a, b = ["AccumulateGrad(a)"], ["AccumulateGrad(b)"]
+        truth = ["Sum", ["Mul", ["Exp", a], ["Add", a, b]]]
         if seen == truth:
             return FromNames.right()
         if seen is None:
             return FromNames.not_right("`built` has no grad_fn.")
-        if seen == ["Sum", ["Mul", truth[1][2], truth[1][1]]]:
+        swapped = ["Add", b, a]
+        if seen in (
+            ["Sum", ["Mul", ["Add", a, b], ["Exp", a]]],
+            ["Sum", ["Mul", ["Exp", a], swapped]],
+            ["Sum", ["Mul", swapped, ["Exp", a]]],
+        ):
             return FromNames.fits("order-of-inputs")
         if seen[0] != "Sum":
             return FromNames.fits("read-from-the-wrong-end", f"Yours begins with {seen[0]}.")
         if "None" in str(seen):
             return FromNames.fits("leaf-does-not-ask")
+        if re.sub(r"\(\w+\)", "", str(seen)) == re.sub(r"\(\w+\)", "", str(truth)):
+            return FromNames.fits("another-leaf")
         return FromNames.not_right(f"Your graph is {seen}.")

@@ -224,7 +224,10 @@ class ThreeRules(Exercise):
             return ..., ...
     """
     solution = _rules()
-    also_right = (_rules(div="g / b, -g * (a / b) / b"),)
+    also_right = (
+        _rules(div="g / b, -g * (a / b) / b"),
+        _rules(mul="np.array(g * b), np.float64(g * a)"),
+    )
     wrong = (
         Wrong(_rules(mul="g * a, g * b"), "own-factor"),
         Wrong(_rules(mul="b, a"), "forgot-incoming"),
@@ -247,11 +250,17 @@ class ThreeRules(Exercise):
     @staticmethod
     def probe(answer: dict[str, Any], inputs: dict[str, Any]) -> Any:
         """Both gradients of each rule."""
+
+        def number(value: Any) -> Any:
+            if hasattr(value, "tolist"):  # of a tensor or of numpy
+                value = value.tolist()
+            return float(value) if isinstance(value, (int, float)) else None
+
         found = {}
         for name in ("mul_back", "sub_back", "div_back"):
             got = answer[name](inputs["g"], inputs["a"], inputs["b"])
             pair = list(got) if isinstance(got, (tuple, list)) else [got]
-            found[name] = [float(v) if isinstance(v, (int, float)) else None for v in pair]
+            found[name] = [number(v) for v in pair]
         return found
 
     @staticmethod
@@ -409,8 +418,9 @@ class Overwritten(Exercise):
             return Overwritten.right()
         if np.isclose(seen["x"], one) or np.isclose(seen["x"], other):
             return Overwritten.fits("still-overwritten", example)
-        return (
-            Overwritten.fits("forgot-incoming", example)
-            if np.isclose(seen["x"], s[4])
-            else Overwritten.fits("multiplied-where-ways-meet", example)
-        )
+        if any(np.isclose(seen["x"], form) for form in (s[4], s[4] + s[2] + s[3], 2 * s[4])):
+            return Overwritten.fits("forgot-incoming", example)
+        at_h = s[0] * s[2] * s[1] * s[3]
+        if np.isclose(seen["x"], at_h * s[4]) or np.isclose(seen["x"], at_h):
+            return Overwritten.fits("multiplied-where-ways-meet", example)
+        return Overwritten.not_right(example)

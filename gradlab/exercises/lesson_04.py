@@ -277,6 +277,7 @@ class StandStill(Exercise):
         (p * torch.tensor(inputs["grads"][1])).sum().backward()
         before = p.detach().clone()
         answer["hold"](p, optimizer)
+        left = p.grad is not None and bool(p.grad.any())
         optimizer.step()
         held = p.detach().clone()
         requires = bool(p.requires_grad)
@@ -285,6 +286,7 @@ class StandStill(Exercise):
         optimizer.step()
         return {
             "moved": bool(not torch.equal(before, held)),
+            "left": left,
             "requires": requires,
             "again": bool(not torch.equal(held, p.detach())),
         }
@@ -294,6 +296,8 @@ class StandStill(Exercise):
         """p stands still once, and only once."""
         if not seen["requires"]:
             return StandStill.fits("requires_grad-stops-the-optimizer")
+        if seen["left"] and seen["moved"]:
+            return StandStill.not_right("p still moved: its gradient is where it was, and the optimizer uses it.")
         if seen["moved"]:
             return StandStill.fits("zero-is-none")
         if not seen["again"]:
@@ -344,12 +348,17 @@ class GradNorm(Exercise):
             "def grad_norm(params):\n    return sum((p.grad ** 2).sum() for p in params if p.grad is not None)",
             "root-forgotten",
         ),
+        Wrong(
+            "def grad_norm(params):\n    return torch.nn.utils.clip_grad_norm_(params, 0.1)",
+            "changes-what-it-measures",
+        ),
     )
     misconceptions = {
         "none-has-no-numbers": "A parameter that no backward has reached has `.grad` None, and None has no numbers to square.",
         "lengths-do-not-add": "Lengths do not add up: the length of (3, 4) is 5 and not 7. Add the squares, then take one root.",
         "fills-in-zeros": "The number is right, but your function put zeros where None was. To an optimizer with momentum that is not the same (exercise 04-3).",
         "root-forgotten": "That is the square of the length.",
+        "changes-what-it-measures": "The number is right, but the gradients are not what they were before. Clipping returns the length and shortens the gradients as well.",
     }
 
     @staticmethod
@@ -374,7 +383,13 @@ class GradNorm(Exercise):
             if "None" in str(error):
                 return {"none": True}
             raise
-        return {"none": False, "value": None if value is None else float(value), "filled": params[1].grad is not None}
+        kept = [p.grad is not None and p.grad.tolist() for p in (params[0], params[2])]
+        return {
+            "none": False,
+            "value": None if value is None else float(value),
+            "filled": params[1].grad is not None,
+            "changed": kept != [inputs["a"].tolist(), inputs["b"].tolist()],
+        }
 
     @staticmethod
     def judge(inputs: dict[str, Any], seen: Any) -> Verdict:
@@ -388,6 +403,8 @@ class GradNorm(Exercise):
         a, b, value = np.linalg.norm(inputs["a"]), np.linalg.norm(inputs["b"]), seen["value"]
         if seen["filled"]:
             return GradNorm.fits("fills-in-zeros")
+        if seen["changed"]:
+            return GradNorm.fits("changes-what-it-measures")
         if np.isclose(value, np.hypot(a, b)):
             return GradNorm.right()
         example = f"Two gradients of lengths {a:.3f} and {b:.3f}: you returned {value:.3f}."

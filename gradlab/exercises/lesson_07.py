@@ -152,6 +152,7 @@ class StraightThrough(Exercise):
         Wrong("def ste_round(x):\n    return x.detach().round()", "everything-cut"),
         Wrong("def ste_round(x):\n    with torch.no_grad():\n        return x.round()", "everything-cut"),
         Wrong("def ste_round(x):\n    return x.round().detach() + x", "wrong-value"),
+        Wrong("def ste_round(x):\n    return x + (x.floor() - x).detach()", "wrong-value"),
         Wrong("def ste_round(x):\n    x.data.round_()\n    return x * 1", "rounds-the-callers-x"),
     )
     misconceptions = {
@@ -163,8 +164,9 @@ class StraightThrough(Exercise):
 
     @staticmethod
     def inputs(rng: np.random.Generator) -> dict[str, Any]:
-        """Numbers that are not whole, and what arrives."""
-        return {"x": rng.integers(-3, 3, size=4) + rng.uniform(0.1, 0.4, size=4), "g": rng.normal(size=4) + 2}
+        """Numbers that are not whole, some nearer to the next one up, and what arrives."""
+        parts = rng.uniform(0.1, 0.4, size=4) + np.array([0, 0.5, 0, 0.5])
+        return {"x": rng.integers(-3, 3, size=4) + parts, "g": rng.normal(size=4) + 2}
 
     @staticmethod
     def probe(answer: dict[str, Any], inputs: dict[str, Any]) -> Any:
@@ -195,9 +197,8 @@ class StraightThrough(Exercise):
         if seen["changed"]:
             return StraightThrough.fits("rounds-the-callers-x")
         x, value = inputs["x"], seen["value"]
-        example = (
-            f"For x = {x[0]:.2f} the value should be {np.round(x[0]):.0f}; yours is {float(value.ravel()[0]):.2f}."
-        )
+        worst = int(np.argmax(np.abs(value - np.round(x)))) if value.shape == x.shape else 0
+        example = f"For x = {x[worst]:.2f} the value should be {np.round(x[worst]):.0f}; yours is {float(value.ravel()[worst]):.2f}."
         if value.shape != x.shape or not np.allclose(value, np.round(x), atol=1e-6):
             return StraightThrough.fits("wrong-value", example) if seen["way"] else StraightThrough.not_right(example)
         if not seen["way"]:

@@ -354,32 +354,45 @@ class VersionCheck(Exercise):
             ),
             "assert-is-no-error-message",
         ),
+        Wrong(
+            _SAVED.format(
+                init="self.memory, self.old = memory, list(memory.numbers)",
+                get='if self.old != self.memory.numbers:\n            raise RuntimeError("edited")\n        return self.memory.numbers',
+            ),
+            "compares-numbers",
+        ),
     )
     misconceptions = {
         "edited-ever": "Edits *before* the saving are harmless: what counts is whether anything happened since.",
         "saves-a-copy": "That is safe, and it doubles the memory of every network. Remember a number instead: the counter.",
         "compares-with-itself": "The edit went unnoticed: what you remembered is the same list, so it changed together with the memory.",
         "assert-is-no-error-message": "An `assert` vanishes under `python -O` and tells the user nothing. Raise a RuntimeError that says what happened.",
+        "compares-numbers": "Writing the number that is there already is an edit too, and it went unnoticed. Comparing numbers needs a copy of all of them; comparing two counters needs none.",
     }
 
     @staticmethod
     def probe(answer: dict[str, Any], inputs: dict[str, Any]) -> Any:
-        """get() without an edit, after an earlier edit, and after a later one."""
+        """get() without an edit, after an earlier edit, after a later one, and after one that changes no number."""
 
-        def attempt(before: bool, after: bool) -> Any:
+        def attempt(before: bool, after: bool, number: float = 9.0) -> Any:
             memory = answer["Memory"]([1.0, 2.0])
             if before:
                 memory.write(0, 5.0)
             saved = answer["Saved"](memory)
             if after:
-                memory.write(1, 9.0)
+                memory.write(1, number)
             try:
                 got = saved.get()
             except (RuntimeError, AssertionError) as error:
                 return type(error).__name__
             return "same" if got is memory.numbers else "copy"
 
-        return {"untouched": attempt(False, False), "before": attempt(True, False), "after": attempt(False, True)}
+        return {
+            "untouched": attempt(False, False),
+            "before": attempt(True, False),
+            "after": attempt(False, True),
+            "rewritten": attempt(False, True, 2.0),
+        }
 
     @staticmethod
     def judge(inputs: dict[str, Any], seen: Any) -> Verdict:
@@ -392,4 +405,6 @@ class VersionCheck(Exercise):
             return VersionCheck.not_right("It raises although nothing was edited.")
         if seen["after"] != "RuntimeError":
             return VersionCheck.fits("compares-with-itself")
+        if seen["rewritten"] != "RuntimeError":
+            return VersionCheck.fits("compares-numbers")
         return VersionCheck.right() if seen["before"] == "same" else VersionCheck.fits("edited-ever")

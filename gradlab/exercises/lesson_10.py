@@ -366,7 +366,8 @@ class SafeRoot(Exercise):
             return SafeRoot.not_right("`safe_root` should return a tensor of x's shape.")
         example = f"For x = {np.round(x, 2).tolist()} your values are {np.round(seen['value'], 3).tolist()}."
         if np.isnan(seen["value"]).any():
-            return SafeRoot.fits("multiplied-away", example)
+            times_zero = seen["grad"] is not None and np.isnan(seen["grad"][1])
+            return SafeRoot.fits("multiplied-away", example) if times_zero else SafeRoot.not_right(example)
         if not np.allclose(seen["value"], value, atol=1e-7):
             return SafeRoot.fits("values-moved", example)
         grad = seen["grad"]
@@ -563,7 +564,9 @@ class StepInHook(Exercise):
         first, second = (np.array(s["p"]) for s in seen)
         moved = [not np.allclose(first[i], p[i]) for i in range(2)]
         if not any(moved):
-            return StepInHook.fits("before-it-is-stored", "After the first backward no parameter has moved.")
+            words = "After the first backward no parameter has moved."
+            is_late = any(seen[0]["kept"]) and not np.allclose(second, p)
+            return StepInHook.fits("before-it-is-stored", words) if is_late else StepInHook.not_right(words)
         if not all(moved):
             return StepInHook.fits("one-of-them")
         if np.allclose(first, p + 0.1 * c):

@@ -258,6 +258,8 @@ class UseGradcheck(Exercise):
         """True, False, False."""
         if seen == {"right": True, "wrong": False, "slightly": False}:
             return UseGradcheck.right()
+        if seen["right"] is False and True in seen.values():
+            return UseGradcheck.not_right("A right operator was called wrong, and a wrong one right.")
         if any(isinstance(v, str) and "require" in v for v in seen.values()):
             return UseGradcheck.fits("nobody-asked", f"It said: `{seen['right']}`.")
         if seen["right"] is True and isinstance(seen["wrong"], str):

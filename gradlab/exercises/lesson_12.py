@@ -120,10 +120,10 @@ class PlaceZeroAndStep(Exercise):
             return PlaceZeroAndStep.right(
                 "Right, one pass late: the first step does nothing, since there is no gradient yet; from then on it is the usual loop, begun at another line."
             )
-        return PlaceZeroAndStep.fits(
-            "zeroed-before-step",
-            f"After three passes w should have moved to {true[2]:.2f}; with your order it is at {got[2]:.2f}.",
-        )
+        words = f"After three passes w should have moved to {true[2]:.2f}; with your order it is at {got[2]:.2f}."
+        if any(got):
+            return PlaceZeroAndStep.not_right(f"Each pass takes one step, with the gradient that it computed. {words}")
+        return PlaceZeroAndStep.fits("zeroed-before-step", words)
 
 
 class StableLoss(Exercise):
