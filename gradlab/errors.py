@@ -61,6 +61,10 @@ LEAF_WRITTEN = (
     "a leaf Variable that requires grad is being used in an in-place operation. Its value is what the gradient is for: update "
     "it under torch.no_grad(), or use the out-of-place form."
 )
+LEAF_INSIDE = (
+    "leaf variable has been moved into the graph interior: the tensor that this gradient is for was detached or frozen after the "
+    "forward and then written with history, so it has a grad_fn now. Make a new tensor instead of writing into the old one."
+)
 VIEW_OF_LEAF_WRITTEN = (
     "a view of a leaf Variable that requires grad is being used in an in-place operation. Write under torch.no_grad(), or make "
     "the view of a clone()."

@@ -10,6 +10,4 @@ from gradlab.engine.saved import SavedTensor
 from gradlab.engine.tensor import TensorBase, make
 from gradlab.engine.walk import Walk
 
-__all__ = (
-    "AccumulateGrad Node RemovableHandle SavedTensor TensorBase Walk make modes notify operator".split()
-)
+__all__ = "AccumulateGrad Node RemovableHandle SavedTensor TensorBase Walk make modes notify operator".split()

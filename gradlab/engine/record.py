@@ -20,7 +20,7 @@ from gradlab._signature import bind, parameters
 from gradlab.engine.modes import EXTRAS, modes, notify
 from gradlab.engine.node import numbers
 from gradlab.engine.saved import FREED, SavedTensor, SavingNode, raw, save_input, save_result
-from gradlab.engine.tensor import TensorBase, make, new
+from gradlab.engine.tensor import INFERENCE, TensorBase, make, new
 
 ndarray = np.ndarray
 
@@ -162,7 +162,7 @@ class Operator:
             else:
                 edges.append(_edge(value))
                 need.append(edges[-1] is not None)
-        if True not in need:
+        if True not in need or not any(_made_outside_inference(v, i in self.places) for i, v in enumerate(values)):
             return
         extra = [n for n in self.options if _has_tensor(values[self.names.index(n)])] if self.options else ()
         plan = self.plans.get((*need, *extra)) or self.plan(*need, *extra)
@@ -278,7 +278,7 @@ def _one_tensor(op: Operator) -> Callable:
             if isinstance(option, TensorBase):
                 return op((self, *options), named)
         word = modes.word
-        if word == EXTRAS or named or len(options) != count or not isinstance(self, TensorBase):
+        if word == EXTRAS or named or len(options) != count or not isinstance(self, TensorBase) or self._counter is INFERENCE:
             raw_mode = not (named or isinstance(self, TensorBase))
             return forward(self, *options) if raw_mode else op((self, *options), named)
         x = self._array
@@ -290,11 +290,11 @@ def _one_tensor(op: Operator) -> Callable:
             return op((self, *options), named)
         result = new(TensorBase._class)
         result._array = out if type(out) is ndarray else np.asarray(out)
-        result._view = result._meta = result._counter = None
+        result._view = result._meta = result._counter = result._edge = edge = None
         if op.view:
             op.mark_views(forward, self, options, (result,), False)
-        edge = self._edge if self._view is None and self._edge is not None else self._gradient_edge()
-        result._edge = edge = edge if word else None
+        if word:
+            result._edge = edge = self._edge if self._view is None and self._edge is not None else self._gradient_edge()
         if edge is not None:
             plan = plan or op.plan(True)
             node = new(plan.node_class)
@@ -320,17 +320,12 @@ def _two_tensors(op: Operator) -> Callable:
 
     def function(self: Any, other: Any) -> Any:
         word = modes.word
-        if word == EXTRAS or not isinstance(self, TensorBase):
+        if word == EXTRAS or not isinstance(self, TensorBase) or self._counter is INFERENCE:
             raw_mode = not (isinstance(self, TensorBase) or isinstance(other, TensorBase))
             return forward(self, other) if raw_mode else op((self, other), {})
-        x, edge_y = self._array, None
-        if isinstance(other, TensorBase):
-            y = other._array
-            if y.dtype is not x.dtype:
-                return op((self, other), {})
-            edge_y = other._edge if other._view is None and other._edge is not None else other._gradient_edge()
-        else:
-            y = other
+        x, y = self._array, other._array if isinstance(other, TensorBase) else other
+        if y is not other and y.dtype is not x.dtype:
+            return op((self, other), {})
         try:
             out = forward(x, y)
         except ValueError as error:
@@ -339,9 +334,12 @@ def _two_tensors(op: Operator) -> Callable:
             return op((self, other), {})
         result = new(TensorBase._class)
         result._array = out if type(out) is ndarray else np.asarray(out)
-        result._view = result._meta = result._counter = None
-        edge_x = self._edge if self._view is None and self._edge is not None else self._gradient_edge()
-        result._edge = (edge_x or edge_y) if word else None
+        result._view = result._meta = result._counter = result._edge = edge_x = edge_y = None
+        if word:
+            edge_x = self._edge if self._view is None and self._edge is not None else self._gradient_edge()
+            if y is not other:
+                edge_y = other._edge if other._view is None and other._edge is not None else other._gradient_edge()
+            result._edge = edge_x or edge_y
         if result._edge is not None:
             which = (edge_x is not None) + 2 * (edge_y is not None)
             plan = plans[which]
@@ -373,6 +371,13 @@ def _shape(value: Any) -> Any:
 
 def _has_tensor(value: Any) -> bool:
     return isinstance(value, TensorBase) or (isinstance(value, list | tuple) and any(map(_has_tensor, value)))
+
+
+def _made_outside_inference(value: Any, operand: bool) -> bool:
+    """torch records nothing where all tensors were made in inference mode; a number as an operand is a tensor made now."""
+    if isinstance(value, list | tuple):
+        return any(_made_outside_inference(v, operand) for v in value)
+    return value._counter is not INFERENCE if isinstance(value, TensorBase) else operand and isinstance(value, int | float)
 
 
 def _array(value: Any) -> Any:

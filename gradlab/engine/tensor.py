@@ -183,9 +183,10 @@ class TensorBase:
         """
         if not self.requires_grad:
             raise RuntimeError(errors.NO_RETAIN)
-        if self.grad_fn is not None:
+        if self._edge is not None and not self.retains_grad:
+            node, number = self._gradient_edge()
+            node.more().retain[number] = weakref.ref(self)
             self._more().retains = True
-            self._edge[0].more().retain[self._edge[1]] = weakref.ref(self)
 
     def register_hook(self, hook: Callable[[Any], Any]) -> nodes.RemovableHandle:
         """Call ``hook(grad)`` when this tensor's gradient is known; a returned tensor replaces it.

@@ -199,6 +199,8 @@ class Walk:
         extras = node.extras
         if extras is not None and extras.pre:
             (g,) = self._call_hooks(node, extras.pre, [g])
+        if g is not None and leaf.grad_fn is not None:
+            raise RuntimeError(errors.LEAF_INSIDE)
         if g is not None and meta.requires_grad:
             self._add(meta, g)
         for hook in list(meta.post_hooks.values()):
@@ -212,8 +214,6 @@ class Walk:
             meta.grad = make(np.zeros(g.shape, g._array.dtype)).copy_(g) if old is None else old + g
         elif old is None:
             meta.grad = make(np.array(g))
-        elif old.requires_grad:
-            meta.grad = old + make(g)
         else:
             np.add(old._array, g, out=old._array)
             old._version_counter()[0] += 1

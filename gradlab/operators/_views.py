@@ -5,6 +5,7 @@ A view remembers its base and, as a chain of steps, how to cut the same view out
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +16,7 @@ from gradlab.engine.modes import modes
 from gradlab.engine.node import Node, numbers
 from gradlab.engine.record import Operator, operator
 from gradlab.engine.tensor import INFERENCE, TensorBase, make
+from gradlab.operators.pointwise import zeros_like_grad
 
 
 class Cut:
@@ -157,7 +159,7 @@ replace = operator(
 copy = operator(
     "CopyBackwards",
     lambda self, src: np.broadcast_to(src, self.shape).astype(self.dtype),
-    self=lambda g: g * 0.0,
+    self=lambda g: zeros_like_grad(g),
     src=lambda g: g,
 )
 
@@ -234,4 +236,4 @@ def _move_retained(self: TensorBase, old: Any) -> None:
     """retain_grad() follows the tensor to its new node; hooks stay with the old one."""
     if old is not None:
         old[0].extras.retain.pop(old[1], None)
-        self.retain_grad()
+        self._edge[0].more().retain[self._edge[1]] = weakref.ref(self)
