@@ -27,7 +27,7 @@ PREDICTIONS = [
             "2": "Yes: along each edge the *other* factor, 2. They are added up when they meet: 4.",
             "1": "Each edge carries what arrives (1) times the other factor (2).",
         },
-        shows="(2.",
+        shows="[2.0, 2.0]",
     ),
     Prediction(
         "03C",
