@@ -234,6 +234,7 @@ class _Room:
             self.preludes.add(entry["prelude"])
             self._cell(entry["prelude"], "<prelude>")
         trouble: Reply | None = None
+        knowing = self.probed
         for i in cells:
             if i in self.ran or i in skip:
                 continue
@@ -247,7 +248,7 @@ class _Room:
             return self._judged(id, Reply("killed"))
         reply = self._probe(id, entry)
         if reply.kind == "state" and trouble is not None:
-            reply = trouble
+            return self._judged(id, trouble, knowing)
         return self._judged(id, reply)
 
     def _cell(self, source: str, file: str) -> Reply:
@@ -267,13 +268,14 @@ class _Room:
             self.leave()
         return reply
 
-    def _judged(self, id: str, reply: Reply) -> Outcome:
+    def _judged(self, id: str, reply: Reply, knowing: bool = True) -> Outcome:
+        """The outcome of a reply; `knowing` when the child had been shown hidden inputs before it."""
         grading = self.of.grading
         if not reply.alive:
             status = "timeout" if reply.kind == "timeout" else "killed"
             return grading._outcome(id, status, _SAYINGS[reply.kind].format(seconds=self.of.bundle.timeout))
         try:
-            verdict = self.of.judge.judge(id, self.of.bundle.seed, reply.kind, reply.body)
+            verdict = self.of.judge.judge(id, self.of.bundle.seed, reply.kind, reply.body, knowing)
         except JudgeError:
             words = "Your answer has a form that this check cannot compare in time."
             return grading._outcome(id, "failed", words)

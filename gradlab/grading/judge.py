@@ -6,6 +6,7 @@ for ever or take all memory. It executes none of it. `Judge` is the grader's end
 
 from __future__ import annotations
 
+import builtins
 import contextlib
 import hashlib
 import inspect
@@ -65,9 +66,13 @@ class Judge:
             self._inputs[id, seed] = self._ask({"op": "inputs", "id": id, "seed": seed}, b"", _JUDGE_SECONDS)[1]
         return self._inputs[id, seed]
 
-    def judge(self, id: str, seed: int, kind: str, body: bytes) -> dict[str, Any]:
-        """The verdict on one reply of a child: status, misconception, message."""
-        return self._ask({"op": "judge", "id": id, "seed": seed, "kind": kind}, body, _JUDGE_SECONDS)[0]
+    def judge(self, id: str, seed: int, kind: str, body: bytes, knowing: bool) -> dict[str, Any]:
+        """The verdict on one reply of a child: status, misconception, message.
+
+        A `knowing` child has been shown hidden inputs: no text of its own gets into the message.
+        """
+        question = {"op": "judge", "id": id, "seed": seed, "kind": kind, "knowing": knowing}
+        return self._ask(question, body, _JUDGE_SECONDS)[0]
 
     def _start(self) -> None:
         code = "from gradlab.grading.judge import main; main()"
@@ -194,7 +199,7 @@ class _Bench:
         exercise = self.exercises[question["id"]]
         if op == "inputs":
             return {}, plain.encode(_inputs(exercise, question["seed"]))
-        return self._judge(exercise, question["seed"], question["kind"], blob), b""
+        return self._judge(exercise, question["seed"], question["kind"], blob, question["knowing"]), b""
 
     def _open(self, course: str) -> dict[str, Any]:
         from gradlab import exercises
@@ -251,15 +256,15 @@ class _Bench:
         touching = [i for i, cell in enumerate(cells) if used & (cell.code.defined | cell.code.changed)]
         return plan | {"needs": runnable, "before": before, "touching": touching, "movers": movers}
 
-    def _judge(self, exercise: Any, seed: int, kind: str, body: bytes) -> dict[str, Any]:
+    def _judge(self, exercise: Any, seed: int, kind: str, body: bytes, knowing: bool) -> dict[str, Any]:
         if kind == "unreadable":
             return _outcome("failed", _UNREADABLE)
         try:
             content = plain.decode(body)
             if kind == "error":
-                return _outcome("error", _error_words(content))
+                return _outcome("error", _error_words(content, knowing))
             if kind == "state":
-                return _state(content, exercise.kind)
+                return _state(content, exercise, knowing)
         except (plain.NotPlainError, KeyError, TypeError):
             return _outcome("failed", _UNREADABLE)
         try:
@@ -278,6 +283,9 @@ class _Bench:
 
 _TEACHING = frozenset(("check", "hint", "predict", "reveal", "progress"))
 _UNREADABLE = "Your answer gave back something that this check cannot read. Look at what it returns."
+_UNUSABLE = "Your answer ran, but what it gives back or leaves cannot be used: "
+_EXCEPTIONS = frozenset(name for name, value in vars(builtins).items() if isinstance(value, type))
+_KNOWN_TYPES = _EXCEPTIONS | {"None", "function", "method", "module", "generator", "ndarray", "Tensor", "Parameter"}
 _UNTOLD = "Not right for inputs that the answer had not seen. The check in the lesson shows you such a case."
 _WORDS = {
     "callable": "a function",
@@ -327,17 +335,26 @@ def _outcome(status: str, message: str) -> dict[str, Any]:
     return {"status": status, "misconception": None, "message": message}
 
 
-def _error_words(content: dict[str, Any]) -> str:
+def _error_words(content: dict[str, Any], knowing: bool) -> str:
     """What an error report says, in our words: nothing in it is taken on trust."""
-    name = str(content["type"])[:60] or "an exception of your own"
-    text = str(content["text"])[:220]
+    given = content["type"]
+    name = given if given in _EXCEPTIONS else "an exception of your own"
+    text = "" if knowing else str(content["text"])[:220]
     line = content["line"]
-    where = f" at line {line}" if type(line) is int and 0 < line < 100_000 else ""
-    return f"Your answer raised `{name}: {text}`{where}." if text else f"Your answer raised `{name}`{where}."
+    has_line = type(line) is int and 0 < line < 100_000
+    where = f" at line {line}" if has_line else ""
+    words = _UNUSABLE if knowing and not has_line else "Your answer raised "
+    return f"{words}`{name}: {text}`{where}." if text else f"{words}`{name}`{where}."
 
 
-def _state(content: dict[str, Any], kind: str) -> dict[str, Any]:
-    name, detail = str(content["name"])[:60], str(content["detail"])[:200]
+def _state(content: dict[str, Any], exercise: Any, knowing: bool) -> dict[str, Any]:
+    kind, names = exercise.kind, exercise.names
+    name = content["name"] if content["name"] in names else names[0]
+    detail = str(content["detail"])[:200]
+    if content["state"] == "kind" and detail not in _KNOWN_TYPES:
+        detail = "an object of your own"
+    elif knowing and content["state"] == "blank":
+        detail = ", ".join(place for place in detail.split(", ") if place in exercise.stub) or "somewhere"
     words = {
         "missing": ("missing", f"The cell ran, but there is no `{name}` afterwards."),
         "ellipsis": ("not-yet", f"`{name}` is still `...`: put your answer there."),

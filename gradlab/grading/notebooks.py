@@ -118,6 +118,7 @@ class Code:
         try:
             tree, python = _parse(source)
             table = symtable.symtable(python, "<cell>", "exec")
+            compile(tree, "<cell>", "exec", dont_inherit=True)  # finds an await or a return outside a function
         except SyntaxError as error:
             return Code(source, f"{error.msg}, line {error.lineno}")
         except (RecursionError, MemoryError, ValueError):

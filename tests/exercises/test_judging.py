@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from gradlab import exercises
@@ -53,7 +55,10 @@ def test_what_an_answer_switches_does_not_stay() -> None:
     assert torch.get_default_dtype() is torch.float32
 
 
-def test_a_check_does_not_mind_a_notebook_in_which_gradients_are_off(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_check_does_not_mind_a_notebook_in_which_gradients_are_off(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
     namespace = {"check": exercises.check}
     exec(f"import torch\n{TANH}", namespace)
     with torch.no_grad():

@@ -232,6 +232,54 @@ def test_no_hidden_input_comes_out_through_an_error_message(grader, tools):
     assert "[" not in "".join(outcome.message for outcome in result.exercises)
 
 
+TELLING = """
+import sys, os, json, struct, gc
+def tell(kind, content):
+    frame = sys._getframe()
+    while "token" not in frame.f_locals: frame = frame.f_back
+    body = json.dumps(["d", content]).encode(); body = struct.pack("<I", len(body)) + body
+    os.write(frame.f_locals["sink"], struct.pack("<I16sc", len(body), frame.f_locals["token"], kind) + body)
+    os._exit(0)
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "content"),
+    [
+        ("e", "{'type': 'ValueError', 'text': secret, 'line': 3}"),
+        ("e", "{'type': secret, 'text': '', 'line': None}"),
+        ("s", "{'state': 'missing', 'name': secret, 'detail': ''}"),
+        ("s", "{'state': 'kind', 'name': 'tanh_back', 'detail': secret}"),
+        ("s", "{'state': 'blank', 'name': 'tanh_back', 'detail': secret}"),
+    ],
+)
+def test_no_hidden_input_comes_out_through_a_forged_report(kind, content, grader, tools):
+    source = (
+        f"{TELLING}\ndef tanh_back(g, x, out):\n    secret = 'SECRET' + str(g.tolist())\n    tell(b{kind!r}, {content})"
+    )
+    outcome = grader(tools.answered(source)).exercises[0]
+    assert outcome.status in ("error", "missing", "failed", "not-yet")
+    assert "SECRET" not in outcome.message
+
+
+def test_no_hidden_input_comes_out_through_the_name_of_a_type(grader, tools):
+    source = "def tanh_back(g, x, out):\n    global table\n    table = type('SECRET' + str(g.tolist()), (), {})()"
+    result = grader(tools.answered(source, **{"91-2": "table"}))
+    assert "SECRET" not in "".join(outcome.message for outcome in result.exercises)
+
+
+def test_what_the_check_raises_is_not_said_of_the_answer(grader, tools):
+    source = "def tanh_back(g, x, out):\n    return (g * (1 - out * out)).requires_grad_()"
+    message = grader(tools.answered(source)).exercises[0].message
+    assert message == "Your answer ran, but what it gives back or leaves cannot be used: `RuntimeError`."
+
+
+def test_a_cell_that_only_compiles_in_a_function_is_no_python(grader, tools):
+    assert grader(tools.answered("await f()")).exercises[0].message == (
+        "This is not Python yet: 'await' outside function, line 1."
+    )
+
+
 def test_an_error_in_an_own_cell_is_told(grader, tools):
     message = grader(tools.answered("x = 1\ny = [][3]")).exercises[0].message
     assert message == "Your answer raised `IndexError: list index out of range` at line 2."
