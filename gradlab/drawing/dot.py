@@ -16,7 +16,7 @@ from gradlab.graphs.records import FREED, HELD, MISMATCH, NEVER, PACKED, NodeRec
 FONT = "Arial"  # every layout engine has its metrics, and browsers fall back to its look-alikes
 LONGEST = 34  # characters of a name; the middle of a longer one is left out
 ROOMY = 60  # up to so many boxes each card shows its data; beyond, names and shapes only
-WIDEST = 1000  # points; a wider picture runs from top to bottom
+WIDEST = 1150  # points; a wider picture runs from top to bottom
 MARKS = {HELD: "■", FREED: "□", PACKED: "◊", NEVER: "–", MISMATCH: "!"}
 WORDS = {HELD: "", FREED: "freed", PACKED: "packed", NEVER: "not saved", MISMATCH: "changed"}
 
@@ -49,7 +49,7 @@ class Tags:
 class Writer:
     def __init__(self, scene: Scene, theme: Theme, values: bool | None, saved: bool, tags: Tags | None = None):
         self.scene, self.theme, self.saved, self.tags = scene, theme, saved, tags
-        self.roomy = scene.size <= ROOMY
+        self.roomy, self.sideways = scene.size <= ROOMY, sideways(scene)
         self.values = self.roomy if values is None else values
         self.graph = graphviz.Digraph("gradlab", graph_attr=self._frame(), node_attr={"shape": "plain"})
         self.graph.attr("graph", fontname=FONT)
@@ -70,7 +70,7 @@ class Writer:
             self.graph.attr("graph", label=self._legend(), labelloc="b", labeljust="l")
 
     def _frame(self) -> dict[str, str]:
-        direction = "LR" if sideways(self.scene) else "TB"
+        direction = "LR" if self.sideways else "TB"
         frame = {"bgcolor": self.theme.paper, "rankdir": direction, "nodesep": ".3", "ranksep": ".5", "pad": ".3"}
         if self.scene.groups:
             frame |= {"ranksep": ".28"}
@@ -166,7 +166,7 @@ class Writer:
         rows = []
         for start in range(0, len(shown), per_row):
             cells = "".join(
-                f'<TD CELLPADDING="1">{self._chip(node.id, slot)}</TD>' for slot in shown[start : start + per_row]
+                f'<TD CELLPADDING="2">{self._chip(node.id, slot)}</TD>' for slot in shown[start : start + per_row]
             )
             inner = f'<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0" CELLPADDING="0"><TR>{cells}</TR></TABLE>'
             rows.append(f"<TR><TD>{inner}</TD></TR>")
@@ -233,7 +233,7 @@ class Writer:
             words.append(font(f"×{arrow.many}", 9, theme.soft))
         if arrow.constant:
             style |= {"style": "dashed", "arrowhead": "none"}
-        ran = self._ran(arrow)
+        ran = flow.along(arrow) if flow is not None else None
         if flow is not None and ran is not None:
             key = (arrow.edge.source, arrow.edge.input) if arrow.edge else None
             if self.tags is None:
@@ -243,16 +243,9 @@ class Writer:
             style |= {"color": theme.alarm, "style": "dashed", "penwidth": "1.6", "arrowhead": "tee"}
             words += [font(line, 10, theme.alarm) for line in wrapped("× " + arrow.note, 36)]
         if words:
-            style["label"] = "<" + "<BR/>".join(words) + ">"
+            away = "" if self.sideways else font("\u00a0", 9, theme.soft)  # from an arrow that runs down
+            style["label"] = "<" + "<BR/>".join(away + word for word in words) + ">"
         self.graph.edge(arrow.tail, arrow.head, **style)
-
-    def _ran(self, arrow: Arrow) -> str | None:
-        flow = self.scene.flow
-        if flow is None:
-            return None
-        if arrow.edge is not None:
-            return flow.edges.get((arrow.edge.source, arrow.edge.input))
-        return flow.roots.get(int(arrow.tail[1:])) if arrow.tail.startswith("t") else None
 
     def _legend(self) -> str:
         cells = [f"<TD>{words}</TD>" for words in self._legend_words()]
@@ -384,11 +377,16 @@ def sideways(scene: Scene) -> bool:
         if not arrow.constant:
             depth[arrow.head] = max(depth.get(arrow.head, 0), depth.get(arrow.tail, 0) + 1)
     columns: dict[int, int] = {}
+    gaps: dict[int, int] = {}
+    for arrow in scene.arrows:
+        said = (scene.flow and scene.flow.along(arrow)) or arrow.note or ""
+        column = depth.get(arrow.tail, 0)
+        gaps[column] = max(gaps.get(column, 46), 6 * min(len(said), 36) + 20)
     items: list[Card | Op | Group] = [*scene.cards, *scene.ops, *scene.groups]
     for item in items:
         column = depth.get(item.key, 0)
         columns[column] = max(columns.get(column, 0), _guess(item))
-    return sum(width + 46 for width in columns.values()) <= WIDEST
+    return sum(width + gaps.get(column, 46) for column, width in columns.items()) <= WIDEST
 
 
 def _guess(item: Card | Op | Group) -> int:

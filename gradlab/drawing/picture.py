@@ -20,6 +20,8 @@ from gradlab.graphs.reading import read
 from gradlab.graphs.records import Snapshot
 
 PIXELS = 2.5e6  # of a PNG at most
+NOTEBOOK = 900  # points: what a notebook has room for
+SMALLEST = 0.75  # of its size, to be read easily
 FORMATS = ("svg", "png", "pdf", "dot", "html", "txt")
 
 
@@ -142,12 +144,16 @@ class Drawing:
         return self.bundle(PIXELS)
 
     def bundle(self, pixels: float) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Everything that a notebook keeps: SVG, a PNG of at most so many pixels, and text, with the size to show."""
+        """Everything that a notebook keeps: SVG, a PNG of at most so many pixels, and text, with the size to show.
+
+        A picture a little too wide for a notebook is shown smaller; a much wider one is scrolled.
+        """
         try:
-            data: dict[str, Any] = {"image/svg+xml": self.svg()}
-            data["image/png"] = png.draw(self.source, self.svg(), self._dpi(pixels))
+            picture, (width, height) = self.svg(), self.size()
+            data: dict[str, Any] = {"image/png": png.draw(self.source, picture, self._dpi(pixels))}
         except layout.LayoutError as error:
             return {"text/plain": f"{error}\n\n{self.text()}"}, {}
-        width, height = self.size()
-        size = {"width": round(width), "height": round(height)}
+        scale = min(1.0, max(NOTEBOOK / width, SMALLEST))
+        size = {"width": round(scale * width), "height": round(scale * height)}
+        data["image/svg+xml"] = svg.sized(picture, size["width"], size["height"])
         return data | {"text/plain": self.text()}, {"image/png": size}

@@ -100,6 +100,12 @@ class Flow:
     active: int | None = None
     fresh: set[tuple[int, int]] = field(default_factory=set)  # edges of this very step
 
+    def along(self, arrow: Arrow) -> str | None:
+        """What ran along an arrow; None where nothing did."""
+        if arrow.edge is not None:
+            return self.edges.get((arrow.edge.source, arrow.edge.input))
+        return self.roots.get(int(arrow.tail[1:])) if arrow.tail.startswith("t") else None
+
 
 @dataclass(slots=True)
 class Scene:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import re
 
-from gradlab.drawing.themes import dark_rules
+from gradlab.drawing.themes import auto_rules
 
 FONTS = "Helvetica,Arial,Liberation Sans,Noto Sans CJK SC,sans-serif"
 
@@ -16,11 +16,17 @@ def finish(drawn: str, theme: str, words: str) -> str:
     head = re.match(r'<svg width="([\d.]+)pt" height="([\d.]+)pt"', drawn)
     if head is not None:
         size = f'<svg width="{head[1]}" height="{head[2]}" role="img" style="max-width:100%;height:auto"'
-        drawn = f'{size} font-family="{FONTS}"' + drawn[head.end() :]
+        named = ' class="gl-auto"' if theme == "auto" else ""
+        drawn = f'{size}{named} font-family="{FONTS}"' + drawn[head.end() :]
     description = f"<title>{html.escape(words.partition(chr(10))[0])}</title><desc>{html.escape(words)}</desc>"
-    rules = f"<style>@media (prefers-color-scheme:dark){{{dark_rules()}}}</style>" if theme == "auto" else ""
+    rules = f"<style>{auto_rules()}</style>" if theme == "auto" else ""
     body = drawn.index(">") + 1
     return drawn[:body] + description + rules + drawn[body:]
+
+
+def sized(picture: str, width: int, height: int) -> str:
+    """The same picture, shown in another size."""
+    return re.sub(r'<svg width="[\d.]+" height="[\d.]+"', f'<svg width="{width}" height="{height}"', picture, count=1)
 
 
 def compact(drawn: str) -> str:

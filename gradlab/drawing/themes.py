@@ -96,10 +96,15 @@ def theme_named(name: str) -> Theme:
     return THEMES.get(name, LIGHT)
 
 
-def dark_rules(scope: str = "") -> str:
-    """CSS that turns a picture drawn in LIGHT dark."""
+def auto_rules() -> str:
+    """CSS that turns a picture drawn in LIGHT dark where its surroundings are.
+
+    In a page it follows the page's `color-scheme`, which JupyterLab and Notebook set with their theme; alone it follows
+    the reader's preference; as an image, that of the element it stands in.
+    """
     rules = []
     for field in fields(Theme):
         light, dark = getattr(LIGHT, field.name), getattr(DARK, field.name)
-        rules.append(f'{scope}[fill="{light}"]{{fill:{dark}}}{scope}[stroke="{light}"]{{stroke:{dark}}}')
-    return "".join(rules)
+        for part in ("fill", "stroke"):
+            rules.append(f'.gl-auto [{part}="{light}"]{{{part}:light-dark({light},{dark})}}')
+    return f"svg:root{{color-scheme:light dark}}@supports (color:light-dark(red,red)){{{''.join(rules)}}}"
