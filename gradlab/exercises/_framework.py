@@ -131,6 +131,14 @@ class Exercise:
         """HTML that shows what the answer did; empty where there is nothing to draw."""
         return ""
 
+    @staticmethod
+    def graph(answer: dict[str, Any]) -> dict[str, Any]:
+        """Tensors by name, the result first, whose graph shows what the answer recorded; {} where there is none.
+
+        It runs in the learner's notebook only, for an answer that is not right.
+        """
+        return {}
+
     @classmethod
     def draws(cls) -> bool:
         """True when this exercise has a picture of what an answer did."""

@@ -11,6 +11,7 @@ import sys
 import threading
 import traceback
 import types
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -152,7 +153,11 @@ def _unready(exercise: type[Exercise], namespace: dict[str, Any], source: str | 
 
 def _can_be_drawn(exercise: type[Exercise], namespace: dict[str, Any], source: str | None) -> bool:
     """Whether an untouched stub is an answer that can be run, so that its picture may be shown."""
-    if source is None or not same_code(source, exercise.stub) or not exercise.draws():
+    return exercise.draws() and _is_runnable_stub(exercise, namespace, source)
+
+
+def _is_runnable_stub(exercise: type[Exercise], namespace: dict[str, Any], source: str | None) -> bool:
+    if source is None or not same_code(source, exercise.stub):
         return False
     values = [namespace.get(name, ...) for name in exercise.names]
     return not any(value is ... or _blanks(value) for value in values)
@@ -229,6 +234,21 @@ def judge_answer(
     with usual_modes():
         verdict, picture = _probe_and_judge(exercise, answer, exercise.inputs(np.random.default_rng(seed)))
     return unready or verdict, picture
+
+
+def graph_of(exercise: type[Exercise], namespace: dict[str, Any], status: str, source: str | None) -> str:
+    """The graph that an answer recorded which is not right yet, as HTML; "" where there is none to draw."""
+    if exercise.graph is Exercise.graph or (status == "not-yet" and not _is_runnable_stub(exercise, namespace, source)):
+        return ""
+    try:
+        with time_limit(exercise.seconds), usual_modes(), warnings.catch_warnings(action="ignore"):
+            tensors = exercise.graph({name: namespace[name] for name in exercise.names})
+            picture = gradlab.draw(next(iter(tensors.values())), tensors=tensors).svg()
+    except KeyboardInterrupt:  # the learner's stop button
+        raise
+    except BaseException:  # nothing was recorded, or the answer raised: the verdict says so
+        return ""
+    return f"<p class='gl-label'>The graph that this answer records:</p>{picture}"
 
 
 def _lacks(error: ModuleNotFoundError) -> Verdict:

@@ -15,7 +15,7 @@ from gradlab.exercises._cards import Card, inline, notebook_shell, show
 from gradlab.exercises._framework import Exercise, Prediction, Verdict
 from gradlab.exercises._progress import first_guess, keep_guess, keep_solved
 from gradlab.exercises._registry import get, get_prediction
-from gradlab.exercises._running import judge_answer
+from gradlab.exercises._running import graph_of, judge_answer
 
 _NOTHING = object()
 _WORDS = {"passed": "right", "failed": "not right", "not-yet": "not yet", "error": "it raised"}
@@ -184,9 +184,12 @@ def check(id: str) -> None:
         return
     shell = notebook_shell()
     namespace = shell.user_ns if shell is not None else sys._getframe(1).f_globals
-    verdict, picture = judge_answer(exercise, namespace, _source_of(exercise, namespace))
+    source = _source_of(exercise, namespace)
+    verdict, picture = judge_answer(exercise, namespace, source)
     if verdict.passed:
         keep_solved(id)
+    elif not picture and shell is not None:
+        picture = graph_of(exercise, namespace, verdict.status, source)
     _show_verdict(exercise, verdict, picture)
 
 

@@ -314,6 +314,11 @@ class LostView(Exercise):
         return found
 
     @staticmethod
+    def graph(answer: dict[str, Any]) -> dict[str, Any]:
+        """What the answer records on small numbers."""
+        return {"w": answer["make"]()}
+
+    @staticmethod
     def judge(inputs: dict[str, Any], seen: Any) -> Verdict:
         """Its grad is filled, shape and numbers are right."""
         if seen is None:

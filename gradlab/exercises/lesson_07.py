@@ -190,6 +190,14 @@ class StraightThrough(Exercise):
         return found
 
     @staticmethod
+    def graph(answer: dict[str, Any]) -> dict[str, Any]:
+        """What the answer records on small numbers."""
+        import torch
+
+        x = torch.tensor([0.3, 0.8, 1.6], requires_grad=True)
+        return {"y": answer["ste_round"](x), "x": x}
+
+    @staticmethod
     def judge(inputs: dict[str, Any], seen: Any) -> Verdict:
         """Rounded forward, the identity backward."""
         if seen is None:
@@ -384,6 +392,15 @@ class TargetNetwork(Exercise):
             "loss": float(loss.detach()),
             "grad": None if net.weight.grad is None else net.weight.grad.numpy().copy(),
         }
+
+    @staticmethod
+    def graph(answer: dict[str, Any]) -> dict[str, Any]:
+        """What the answer records on small numbers."""
+        import torch
+
+        net = torch.nn.Linear(1, 1, bias=False)
+        now, later, reward = torch.tensor([[1.0]]), torch.tensor([[2.0]]), torch.tensor([[0.5]])
+        return {"loss": answer["td_loss"](net, now, later, reward), "weight": net.weight}
 
     @staticmethod
     def judge(inputs: dict[str, Any], seen: Any) -> Verdict:

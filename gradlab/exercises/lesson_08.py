@@ -179,6 +179,14 @@ class SmallestRepair(Exercise):
         return found
 
     @staticmethod
+    def graph(answer: dict[str, Any]) -> dict[str, Any]:
+        """What the answer records on small numbers."""
+        import torch
+
+        x, w = torch.ones(1, 2), torch.ones(2, 2, requires_grad=True)
+        return {"h": answer["layer"](x, w), "x": x, "w": w}
+
+    @staticmethod
     def judge(inputs: dict[str, Any], seen: Any) -> Verdict:
         """Value and gradient of the untouched computation."""
         if seen is None:

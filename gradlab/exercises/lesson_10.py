@@ -357,6 +357,14 @@ class SafeRoot(Exercise):
         return {"value": y.detach().double().numpy().copy(), "grad": None if x.grad is None else x.grad.numpy().copy()}
 
     @staticmethod
+    def graph(answer: dict[str, Any]) -> dict[str, Any]:
+        """What the answer records on small numbers."""
+        import torch
+
+        x = torch.tensor([4.0, 0.0], requires_grad=True)
+        return {"y": answer["safe_root"](x), "x": x}
+
+    @staticmethod
     def judge(inputs: dict[str, Any], seen: Any) -> Verdict:
         """Against the formula."""
         x = inputs["x"]
@@ -667,6 +675,15 @@ class MendTheCuts(Exercise):
             "loss": float(loss.detach()), "grad": None if w.grad is None else w.grad.numpy(), "error": error,
             "leaf": bool(loss.is_leaf and loss.requires_grad), "item": ".item()" in source,
         }  # fmt: skip
+
+    @staticmethod
+    def graph(answer: dict[str, Any]) -> dict[str, Any]:
+        """What the answer records on small numbers."""
+        import torch
+
+        w = torch.tensor([1.0, 2.0], requires_grad=True)
+        loss = answer["loss_of"](w, torch.tensor([[1.0, 0.5], [0.5, 1.0]]), torch.tensor([0.0, 1.0]))
+        return {"loss": loss, "w": w}
 
     @staticmethod
     def judge(inputs: dict[str, Any], seen: Any) -> Verdict:

@@ -148,6 +148,14 @@ class MakeSwish(Exercise):
         }
 
     @staticmethod
+    def graph(answer: dict[str, Any]) -> dict[str, Any]:
+        """What the answer records on small numbers."""
+        import torch
+
+        x = torch.tensor([1.0, 2.0], requires_grad=True)
+        return {"y": answer["Swish"].apply(x), "x": x}
+
+    @staticmethod
     def judge(inputs: dict[str, Any], seen: Any) -> Verdict:
         """Against the formula; the checks of torch have to work."""
         x, g = inputs["x"], inputs["g"]
