@@ -51,6 +51,21 @@ def _rebuilt(cls: type, array: np.ndarray, requires_grad: bool) -> Any:
     return tensor
 
 
+def _copied(array: np.ndarray, memo: dict) -> np.ndarray:
+    """A copy of the memory that an array looks into, seen in the same way: what shared memory before shares the copy."""
+    owner = array
+    while isinstance(owner.base, np.ndarray):
+        owner = owner.base
+    if not (owner.flags.c_contiguous or owner.flags.f_contiguous) or owner.dtype != array.dtype:
+        return array.copy(order="K")
+    key = ("gradlab memory", id(owner))
+    if key not in memo:
+        memo[key] = owner.copy(order="K"), owner  # the owner is kept alive, so that no other takes its id
+    copied, _ = memo[key]
+    start = array.__array_interface__["data"][0] - owner.__array_interface__["data"][0]
+    return np.ndarray(array.shape, array.dtype, copied.reshape(-1, order="A"), start, array.strides)
+
+
 def new_instance(cls: type, array: np.ndarray) -> Any:
     """A leaf of the given class on this array."""
     plain = make(array)
@@ -149,7 +164,7 @@ class Tensor(TensorBase, results=True):
         >>> gradlab.ones(2).requires_grad_()
         tensor([1., 1.], requires_grad=True)
         """
-        if not requires_grad or self.is_leaf:
+        if not requires_grad or self._edge is None:
             self.requires_grad = requires_grad
         return self
 
@@ -425,11 +440,16 @@ class Tensor(TensorBase, results=True):
             raise RuntimeError(f"Boolean value of Tensor with {many} is ambiguous")
         return bool(self.item())
 
+    def _number(self) -> Any:
+        if self._array.size != 1:
+            raise ValueError("only one element tensors can be converted to Python scalars")
+        return self.item()
+
     def __float__(self) -> float:
-        return float(self.item())
+        return float(self._number())
 
     def __int__(self) -> int:
-        return int(self.item())
+        return int(self._number())
 
     def __index__(self) -> int:
         if self._array.size != 1 or self._array.dtype.kind not in "iub":
@@ -437,7 +457,7 @@ class Tensor(TensorBase, results=True):
         return int(self.item())
 
     def __complex__(self) -> complex:
-        return complex(self.item())
+        return complex(self._number())
 
     def __len__(self) -> int:
         if not self._array.ndim:
@@ -461,12 +481,11 @@ class Tensor(TensorBase, results=True):
         return bool((self._array == getattr(element, "_array", element)).any())
 
     def __format__(self, spec: str) -> str:
-        return format(self.item(), spec) if self._array.ndim == 0 and spec else object.__format__(self, spec)
+        is_number = self._array.ndim == 0 and type(self) is Tensor
+        return format(self.item(), spec) if is_number else object.__format__(self, spec)
 
     def __repr__(self) -> str:
         return printing.tensor_text(self)
-
-    __str__ = __repr__
 
     __hash__ = TensorBase.__hash__
 
@@ -481,19 +500,19 @@ class Tensor(TensorBase, results=True):
             )
         if id(self) in memo:
             return memo[id(self)]
-        memo[id(self)] = out = _rebuilt(type(self), self._array.copy(order="K"), self.requires_grad)
+        memo[id(self)] = out = _rebuilt(type(self), _copied(self._array, memo), self.requires_grad)
         out.__dict__.update(copy.deepcopy(self.__dict__, memo))
         if self.grad is not None:
             out.grad = copy.deepcopy(self.grad, memo)
         return out
 
     def __copy__(self) -> Any:
-        out = _rebuilt(type(self), self._array, self.is_leaf and self.requires_grad)
-        out._edge = self._edge
+        out = _rebuilt(type(self), self._array, self.requires_grad)
+        out.__dict__.update(self.__dict__)
         return out
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        return _rebuilt, (type(self), self._array, self.requires_grad)
+        return _rebuilt, (type(self), self._array, self.requires_grad), self.__dict__ or None
 
     # -- dtype, device, copies -----------------------------------------------------------------------------------------
 
