@@ -163,7 +163,10 @@ class _Player:
             items[card.key] = {"title": title, "sub": dot.KIND_TEXT[card.kind], "rows": self._tensor_rows(tensor)}
         for group in self.scene.groups:
             rows = [["holds", line] for line in group.lines]
-            items[group.key] = {"title": group.path or group.title, "sub": "folded", "rows": rows, "path": group.path}
+            title = (
+                group.title if "×" in group.title else group.path or group.title
+            )  # a title may be cut short in its frame
+            items[group.key] = {"title": title, "sub": "folded", "rows": rows, "path": group.path}
         order = {key: i for i, key in enumerate(dict.fromkeys(self._order()))}
         return dict(sorted(items.items(), key=lambda item: order.get(item[0], len(order))))
 

@@ -1,5 +1,6 @@
 """The widget in a real JupyterLab and Notebook 7, in a real Chromium."""
 
+import base64
 import json
 import re
 
@@ -23,10 +24,27 @@ GRADLAB = """
 w2 = gradlab.tensor([1.0, 2.0], requires_grad=True)
 gradlab.explore((w2 * w2).sum())
 """
+CORNER = """async (source) => {  // the colour of an image's pixel near its left top corner
+    const image = new Image(), canvas = new OffscreenCanvas(9, 9), pen = canvas.getContext("2d");
+    image.src = source;
+    await image.decode();
+    pen.drawImage(image, 0, 0);
+    return [...pen.getImageData(4, 4, 1, 1).data].slice(0, 3);
+}"""
 CHAIN = """
 y = torch.tensor(1.0, requires_grad=True); z = y
 for _ in range({n}): z = z.sin() * 1.01
 gradlab.explore(gradlab.record(z), fold=False)
+"""
+BLOCKS = """
+layers = [torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True) for _ in range(6)]
+model = torch.nn.ModuleDict({"layers": torch.nn.Sequential(*layers)})
+gradlab.explore(model["layers"](torch.rand(1, 3, 8)).sum(), params=model)
+"""
+CUT = """
+a = torch.tensor(2.0, requires_grad=True)
+c = a.detach() * b
+gradlab.why(a, c)
 """
 
 
@@ -148,6 +166,101 @@ def test_stepping_does_not_wait_for_the_kernel_and_pictures_stay(open_notebook, 
     expect(page.output(1).locator("img, .gl svg").locator("visible=true").first).to_be_visible()
     again = open_notebook(saved)
     expect(again.output(1).locator("img").first).to_be_visible()
+
+
+def scale(box):
+    return box.evaluate("box => new DOMMatrix(getComputedStyle(box.querySelector('.gl-view svg')).transform).a")
+
+
+def test_zoom(open_notebook):
+    page = open_notebook(notebook(SETUP, SHOW))
+    page.run_all()
+    box = widget(page, 1)
+    expect(counted(box)).to_have_text("step 0 of 5")
+    whole = scale(box)
+    box.get_by_role("button", name="zoom in").click()
+    assert scale(box) == pytest.approx(1.25 * whole, rel=1e-4)
+    box.get_by_role("button", name="zoom out").click()
+    box.get_by_role("button", name="zoom out").click()
+    assert scale(box) == pytest.approx(whole / 1.25, rel=1e-4)
+    box.get_by_role("button", name="show the whole graph").click()
+    assert scale(box) == pytest.approx(whole, rel=1e-4)
+
+    # the wheel zooms with Ctrl alone, around the pointer; without it the notebook scrolls
+    node = box.locator("g.node").last
+    before = node.bounding_box()
+    middle = before["x"] + before["width"] / 2, before["y"] + before["height"] / 2
+    page.page.mouse.move(*middle)
+    page.page.keyboard.down("Control")
+    page.page.mouse.wheel(0, -300)
+    page.page.keyboard.up("Control")
+    page.page.wait_for_function(
+        "whole => new DOMMatrix(getComputedStyle(document.querySelector('.gl-view svg')).transform).a > 1.5 * whole",
+        arg=whole,
+    )
+    near = scale(box)
+    after = node.bounding_box()
+    assert after["x"] + after["width"] / 2 == pytest.approx(middle[0], abs=3)
+    page.page.mouse.wheel(0, 40)
+    assert scale(box) == near
+
+    # the keyboard, and a drag moves the picture
+    node.click()
+    press(page, "0")
+    assert scale(box) == pytest.approx(whole, rel=1e-4)
+    press(page, "+", 2)
+    assert scale(box) == pytest.approx(1.25**2 * whole, rel=1e-4)
+    view = box.locator(".gl-view").bounding_box()
+    start = node.bounding_box()
+    page.page.mouse.move(view["x"] + 5, view["y"] + 5)
+    page.page.mouse.down()
+    page.page.mouse.move(view["x"] + 45, view["y"] + 25, steps=4)
+    page.page.mouse.up()
+    assert node.bounding_box()["x"] == pytest.approx(start["x"] + 40, abs=2)
+
+
+def test_a_folded_module_opens_with_a_click(open_notebook):
+    page = open_notebook(notebook(SETUP, BLOCKS))
+    page.run_all()
+    assert page.errors() == []
+    box = widget(page, 1)
+    boxes = box.locator("g.node")
+    expect(boxes).to_have_count(17)
+    box.get_by_role("button", name="layers.0.self_attn, folded").click()
+    expect(box.locator(".gl-title")).to_contain_text("layers.0.self_attn")
+    box.get_by_role("button", name="open this module").click()
+    expect(boxes).to_have_count(63)
+    expect(box.get_by_role("button", name="layers.0.self_attn.out_proj, folded")).to_be_visible()
+    expect(box.get_by_role("button", name="layers.0.norm1, folded")).to_be_visible()
+    box.get_by_role("button", name=re.compile("layers.1 – 5 +×5, folded")).dblclick()
+    expect(boxes).not_to_have_count(63)
+    expect(box.get_by_role("button", name="layers.1.self_attn, folded")).to_be_attached()
+
+
+@pytest.mark.parametrize(("theme", "system", "paper"), [("dark", "light", [20, 24, 29]), ("light", "dark", [255] * 3)])
+def test_pictures_follow_the_notebooks_theme_not_the_systems(open_notebook, theme, system, paper):
+    page = open_notebook(notebook(SETUP, "gradlab.draw(loss)", CUT, SHOW), theme=theme)
+    page.page.emulate_media(color_scheme=system)
+    page.run_all()
+    assert page.errors() == []
+    expect(widget(page, 3)).to_have_class(re.compile(f"gl-{theme}"))
+    for number, kind in ((1, "img"), (2, "svg")):
+        picture = page.output(number).locator(kind).first
+        expect(picture).to_be_visible()
+        shot = base64.b64encode(picture.screenshot()).decode()
+        assert page.page.evaluate(CORNER, f"data:image/png;base64,{shot}") == paper
+
+
+def test_a_wide_picture_fits_its_place_or_scrolls_in_it(open_notebook):
+    page = open_notebook(notebook(SETUP, "z = (b * b).sin().cos().exp()\ngradlab.record(z)"), width=1400)
+    page.run_all()
+    picture = page.output(1).locator("img")
+    expect(picture).to_be_visible()
+    place = page.output(1).locator(".jp-OutputArea-output").first
+    assert 700 < picture.bounding_box()["width"] <= place.bounding_box()["width"]
+    page.page.set_viewport_size({"width": 900, "height": 900})
+    assert picture.bounding_box()["width"] > place.bounding_box()["width"]
+    assert place.evaluate("place => getComputedStyle(place).overflowX") == "auto"
 
 
 def test_the_widget_is_accessible(browser):
