@@ -24,7 +24,8 @@ def _lessons() -> list[ModuleType]:
 
 def _exercises_of(module: ModuleType) -> list[type[Exercise]]:
     found = [v for v in vars(module).values() if isinstance(v, type) and issubclass(v, Exercise)]
-    return sorted((e for e in found if e.__module__ == module.__name__), key=_order)
+    own = (e for e in found if e.__module__ == module.__name__)
+    return sorted((e for e in own if "lesson" in vars(e)), key=_order)  # an abstract one belongs to no lesson
 
 
 def _order(exercise: type[Exercise]) -> tuple[str, int, str]:

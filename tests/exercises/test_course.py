@@ -133,3 +133,14 @@ def test_an_endless_loop_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_unknown_id_says_what_there_is() -> None:
     with pytest.raises(KeyError, match=r"lesson 06 has 06-1, 06-2, 06-3"):
         exercises.get("06-9")
+
+
+def test_a_course_file_may_hold_an_abstract_exercise_for_others_to_build_on(tmp_path):
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "from gradlab.exercises import Exercise\n"
+        "class Shared(Exercise, abstract=True):\n    kind = 'number'\n    hints = ('a', 'b', 'c')\n"
+        "class First(Shared):\n    id = '95-1'\n    title = question = 'One'\n    names = ('x',)\n"
+        "    stub = 'x = ...'\n    solution = 'x = 1'\n    also_right = wrong = ()\n    misconceptions = {}\n"
+    )
+    assert [exercise.id for exercise in exercises.load(file)] == ["95-1"]
