@@ -81,4 +81,6 @@ def render(source: str, form: str, engine: LayoutEngine | None = None, dpi: int 
         if form not in ("svg", "png") and any("not recognized" in line for line in said):
             raise LayoutError(f"{Path(engine.path).name} cannot write {form}; install Graphviz's own `dot` for that")
         raise LayoutError(f"the layout engine {engine.path} ({engine.found}) failed: {said[-1]}")
+    if form == "svg" and b"<svg" not in done.stdout:
+        raise LayoutError(f"the layout engine {engine.path} ({engine.found}) gave no SVG: is it Graphviz's dot?")
     return done.stdout

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import re
@@ -148,12 +149,14 @@ class Drawing:
 
         A picture a little too wide for a notebook is shown smaller; a much wider one is scrolled.
         """
+        data: dict[str, Any] = {"text/plain": self.text()}
         try:
             picture, (width, height) = self.svg(), self.size()
-            data: dict[str, Any] = {"image/png": png.draw(self.source, picture, self._dpi(pixels))}
         except layout.LayoutError as error:
             return {"text/plain": f"{error}\n\n{self.text()}"}, {}
         scale = min(1.0, max(NOTEBOOK / width, SMALLEST))
         size = {"width": round(scale * width), "height": round(scale * height)}
         data["image/svg+xml"] = svg.sized(picture, size["width"], size["height"])
-        return data | {"text/plain": self.text()}, {"image/png": size}
+        with contextlib.suppress(layout.LayoutError):  # an engine without the glyphs: the SVG and the text remain
+            data["image/png"] = png.draw(self.source, picture, self._dpi(pixels))
+        return data, {"image/png": size}

@@ -21,7 +21,13 @@ def draw(source: str, svg: str, dpi: int) -> bytes:
     dot = shutil.which("dot")
     if dot is not None:
         return layout.render(source, "png", layout.LayoutEngine(dot, "PATH"), dpi)
-    return _from_svg(svg, dpi) or layout.render(_spelled(source), "png", engine, dpi)
+    drawn = _from_svg(svg, dpi)
+    if drawn is None:
+        lacking = "".join(dict.fromkeys(re.sub(_IN_ITS_FONTS, "", source)))
+        raise layout.LayoutError(
+            f"graphviz-pure has no glyphs for {lacking[:12]} in a PNG: save an .svg, or `pip install resvg-py`, or install dot"
+        )
+    return drawn
 
 
 def _from_svg(svg: str, dpi: int) -> bytes | None:
@@ -31,8 +37,3 @@ def _from_svg(svg: str, dpi: int) -> bytes | None:
         return bytes(resvg.svg_to_bytes(svg_string=svg, zoom=dpi / 72))
     except (ImportError, ValueError):
         return None
-
-
-def _spelled(source: str) -> str:
-    """Characters without a glyph as their code points: to be read, if not pretty."""
-    return "".join(c if _IN_ITS_FONTS.fullmatch(c) else f"[U+{ord(c):X}]" for c in source)

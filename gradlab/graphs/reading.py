@@ -55,16 +55,16 @@ class Reader:
     """One reading. It keeps the live nodes, so that record() can hook them: drop it when done."""
 
     def __init__(self, tensors: Any, params: Any, inner: Any, variables: Mapping[int, str] | None):
-        roots = flatten(tensors)
+        roots, parameters = flatten(tensors), named_parameters(params)
+        named = flatten(inner if inner is not None else {})
         self.engine = engine_of(tensor for _, tensor in roots)
+        engine_of(tensor for _, tensor in [*roots, *parameters, *named])  # refuses a mixture
         self.variables = variables or {}
-        parameters = named_parameters(params)
         self.names = {id(tensor): name for name, tensor in reversed(parameters)}
         self.snapshot = Snapshot(engine=self.engine.name, nodes=[], edges=[], tensors=[], roots=[])
         self.place: dict[int, int] = {}  # id(tensor) -> its record
         self._memory: dict[Any, int] = {}
         self.alive: list[Any] = []  # tensors whose id() is in use
-        named = flatten(inner if inner is not None else {})
         self.nodes = backward_order([self.engine.node(tensor) for _, tensor in roots])
         if self.engine.name == "torch":
             longevity.watch_over(self.nodes)

@@ -182,6 +182,9 @@ def test_the_order_of_layout_engines(monkeypatch, tmp_path):
     assert layout.find_engine().found == "$GRADLAB_DOT"
     with pytest.raises(LayoutError, match="failed: it said nothing"):
         layout.render("digraph {}", "svg")
+    mine.write_text(f"#!{sys.executable}\nprint('hello')\n")
+    with pytest.raises(LayoutError, match="gave no SVG"):
+        layout.render("digraph {}", "svg")
     monkeypatch.setenv("GRADLAB_DOT", str(tmp_path / "not there"))
     with pytest.raises(LayoutError, match="not a program that can be run"):
         layout.find_engine()
@@ -198,12 +201,16 @@ def test_the_order_of_layout_engines(monkeypatch, tmp_path):
 def test_png_of_characters_that_the_embedded_engine_lacks(monkeypatch):
     monkeypatch.setenv("GRADLAB_DOT", PURE)
     w = torch.tensor(2.0, requires_grad=True)
-    plain, wide = draw(w * w, params={"名前": w}), draw(w * w, params={"name": w})
-    assert plain.png().startswith(b"\x89PNG")
-    assert "名前" in plain.svg()
+    drawing = draw(w * w, params={"名前": w})
+    assert drawing.png().startswith(b"\x89PNG")
+    assert "名前" in drawing.svg()
     monkeypatch.setattr("gradlab.drawing.png.shutil", SimpleNamespace(which=lambda name: None))
     monkeypatch.setattr("gradlab.drawing.png._from_svg", lambda svg, dpi: None)
-    assert plain.png() != wide.png()  # spelled as code points, not as boxes
+    with pytest.raises(LayoutError, match=r"no glyphs for 名前 in a PNG: save an .svg, or `pip install resvg-py`"):
+        drawing.png()
+    data, _ = drawing.bundle(1e6)
+    assert data.keys() == {"image/svg+xml", "text/plain"}
+    assert draw(w * w, params={"name": w}).png().startswith(b"\x89PNG")
 
 
 @needs_pure

@@ -249,6 +249,8 @@ def test_a_none_in_a_list_is_named():
 def test_mixed_engines_are_refused():
     with pytest.raises(TypeError, match="gradlab and torch tensors are mixed"):
         snapshot(torch.ones(1, requires_grad=True), gradlab.ones(1, requires_grad=True))
+    with pytest.raises(TypeError, match="gradlab and torch tensors are mixed"):
+        snapshot(torch.ones(1, requires_grad=True), params=gradlab.nn.Linear(1, 1))
 
 
 def test_a_params_that_names_nothing_is_refused():
