@@ -108,7 +108,9 @@ def _start(index: int, root: TensorBase, g: Any) -> TensorBase:
     if g is None:
         if root._array.size != 1:
             raise errors.not_scalar(root)
-        return make(np.ones_like(root._array))
+        one = np.empty(root._array.shape, root._array.dtype)  # np.ones takes four times as long
+        one.fill(1)
+        return make(one)
     if not isinstance(g, TensorBase):
         raise errors.not_tensor("a gradient", g)
     if g._array.shape != root._array.shape:
@@ -129,10 +131,12 @@ def _run(walk: Walk, retain_graph: bool | None, announced: tuple) -> None:
     announced = (*announced, keep)
     if modes.word == EXTRAS:
         notify("backward", announced, None)
-    before = modes.set(walk=walk)
+    before = modes.set(walk=walk, grad=walk.create)
     walk.depth = 0 if before["walk"] is None else before["walk"].depth + 1
     try:
         _run_elsewhere(walk, keep) if walk.depth % DEEP == DEEP - 1 else walk.run(keep)
+        if walk.callbacks:
+            modes.set(grad=before["grad"])
         for callback in walk.callbacks:
             callback()
     finally:

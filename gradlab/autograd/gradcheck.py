@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from gradlab._backward import grad
+from gradlab.autograd.grad_mode import no_grad
 from gradlab.engine import TensorBase, Walk, make
 
 
@@ -263,7 +264,8 @@ def _check_undefined(func: Callable, arguments: tuple) -> None:
         walk = Walk([(o._gradient_edge(), g) for o, g in zip(outputs, starts, strict=True)], edges, False)
         walk.captured = dict.fromkeys(edges)
         try:
-            walk.run(True)
+            with no_grad():
+                walk.run(True)
         except RuntimeError as error:
             warnings.warn("gradcheck: a backward did not handle undefined gradients. See the error that follows.", stacklevel=3)
             raise GradcheckError(

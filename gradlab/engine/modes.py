@@ -10,22 +10,23 @@ OFF, ON, EXTRAS = 0, 1, 2
 class _Modes(threading.local):
     """One per thread. `word` sums up the rest, so that recording an operation reads a single attribute."""
 
-    word = ON
-    grad = True
-    inference = False
-    anomaly: Any = None  # an Anomaly of autograd/anomaly.py, told of each node that is recorded and run
-    walk: Any = None  # the backward pass under way
-    watcher: Callable[..., None] | None = None  # called as watcher(name, arguments, result)
-    saved_hooks: tuple[tuple[Callable, Callable], ...] = ()  # (pack, unpack), the innermost last
-    hooks_disabled: str | None = None
+    def __init__(self) -> None:
+        self.word = ON
+        self.grad = True
+        self.inference = False
+        self.anomaly: Any = None  # an Anomaly of autograd/anomaly.py, told of each node that is recorded and run
+        self.walk: Any = None  # the backward pass under way
+        self.watcher: Callable[..., None] | None = None  # called as watcher(name, arguments, result)
+        self.saved_hooks: tuple[tuple[Callable, Callable], ...] = ()  # (pack, unpack), the innermost last
+        self.hooks_disabled: str | None = None
 
     def set(self, **changes: Any) -> dict[str, Any]:
         """Change some, and return what they were, to be set again."""
-        before = {name: getattr(self, name) for name in changes}
-        for name, value in changes.items():
-            setattr(self, name, value)
-        extras = self.inference or self.anomaly or self.watcher or self.saved_hooks
-        self.word = EXTRAS if extras else ON if self.grad else OFF
+        state = vars(self)
+        before = {name: state[name] for name in changes}
+        state.update(changes)
+        extras = state["inference"] or state["anomaly"] or state["watcher"] or state["saved_hooks"]
+        state["word"] = EXTRAS if extras else ON if state["grad"] else OFF
         return before
 
 

@@ -10,7 +10,9 @@ forward.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
+from functools import cache, cached_property
+from itertools import repeat
+from operator import is_
 from typing import Any
 
 import numpy as np
@@ -19,10 +21,8 @@ from gradlab import dtypes, errors
 from gradlab._signature import bind, parameters
 from gradlab.engine.modes import EXTRAS, modes, notify
 from gradlab.engine.node import numbers
-from gradlab.engine.saved import FREED, SavedTensor, SavingNode, raw, save_input, save_result
-from gradlab.engine.tensor import INFERENCE, TensorBase, make, new
-
-ndarray = np.ndarray
+from gradlab.engine.saved import FREED, SavedTensor, SavingNode, raw, recorded, save_input, save_result
+from gradlab.engine.tensor import INFERENCE, TensorBase, make, ndarray, new
 
 
 def operator(node_name: str | None, forward: Callable, /, **options: Any) -> Callable:
@@ -35,7 +35,8 @@ def operator(node_name: str | None, forward: Callable, /, **options: Any) -> Cal
     view: the results share memory with the first input.
     """
     op = Operator(node_name, forward, **options)
-    function: Any = lambda *args, **options: op(args, options)  # noqa: E731
+    run = op.run
+    function: Any = lambda *args, **options: run(args, options)  # noqa: E731
     if op.simple and len(op.inputs) == 2:
         function = _two_tensors(op)
     elif op.simple or (op.inputs == tuple(op.names[:1]) and node_name and not (op.outputs or op.backward or op.listed)):
@@ -57,7 +58,7 @@ class OperatorNode(SavingNode):
         return self.plan.run(self, g)
 
     def apply_recorded(self, g: Any) -> Any:
-        return self.plan.compute(self, g, [self.read(name) for name in self.saves])
+        return self.plan.run_recorded(self, g)
 
     @property
     def saves(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -85,7 +86,7 @@ class OperatorNode(SavingNode):
 class Operator:
     """What `operator` was told, and the general way to run it: any arguments, any mode."""
 
-    mark_views: Any = None  # operators/_views.py, which is built on operators itself, puts its function here
+    mark_view: Any = None  # operators/_views.py, which is built on operators itself, puts its function here
 
     def __init__(
         self,
@@ -104,13 +105,15 @@ class Operator:
         self.inputs = inputs or tuple(formulas)
         self.results = outputs if isinstance(outputs, tuple) else ("result",)
         self.names, self.defaults = parameters(forward, self.inputs)
-        self.options = [n for n in self.names if n not in self.inputs]
+        self.optional = [(i, n) for i, n in enumerate(self.names) if n not in self.inputs]
         self.places = [self.names.index(n) for n in self.inputs if n in self.names]
+        self.many = self.inputs[:1] == ("tensors",)  # any number of inputs, in one list
         self.listed = {"tensors", "indices"} & set(self.names)  # what may be a list of tensors
-        self.plans: dict[Any, Plan] = {}
+        count = len(self.inputs)  # a plan for each set of inputs that need a gradient, and of tensors among the options
+        self.plan = cache(lambda *key: Plan(self, key[:count], key[count:]))
         named = {name for f in self.formulas for name in _wanted(f)}
         allowed = {*self.inputs, "result"} if len(self.inputs) == 1 >= len(named) else set(self.inputs)
-        few = len(self.inputs) in (1, 2) and self.inputs[0] != "tensors" and not self.options
+        few = len(self.inputs) in (1, 2) and not (self.many or self.optional)
         self.simple = bool(node_name and few and not (view or outputs or backward) and named <= allowed)
         self.slots = tuple(n for n in (*self.inputs, *self.results) if n in named)
         self.node_name = node_name
@@ -122,18 +125,13 @@ class Operator:
         fields = ("plan",) if self.simple else ("plan", "kept", "outputs")
         return type(self.node_name, (OperatorNode,), {"slots": self.slots, "__slots__": fields, "__module__": "gradlab"})
 
-    def plan(self, *key: Any) -> Plan:
-        """The plan for nodes that need a gradient of these inputs, a flag for each, and the tensors among the options."""
-        if key not in self.plans:
-            self.plans[key] = Plan(self, key[: len(self.inputs)], key[len(self.inputs) :])
-        return self.plans[key]
-
-    def __call__(self, args: tuple, options: dict) -> Any:
+    def run(self, args: tuple, options: dict) -> Any:
         values: Any = args if len(args) == len(self.names) and not options else bind(self, args, options)
-        arrays: list[Any] = [v._array if isinstance(v, TensorBase) else v for v in values]
         if self.listed:
             arrays = [_array(v) for v in values]
-        if not any(a is not v for a, v in zip(arrays, values, strict=True)):
+        else:
+            arrays = [v._array if isinstance(v, TensorBase) else v for v in values]
+        if all(map(is_, arrays, values)):
             return self.forward(*values)
         if self.promote:
             arrays = dtypes.promoted(arrays, self.places or range(len(arrays)), self.promote == "float")
@@ -141,45 +139,39 @@ class Operator:
             out = self.forward(*arrays)
         except ValueError as error:
             raise errors.shapes(self, arrays, error) from error
-        several = isinstance(out, tuple | list)
-        tensors = list(map(make, out)) if several else [make(out)]
-        if self.view:
-            self.mark_views(self.forward, values[0], arrays[1:], tensors, several)
-        if modes.grad and self.node_name:
-            self._record(values, tensors)
+        several = isinstance(out, (tuple, list))
+        tensors = [make(o) for o in out] if several else [make(out)]
+        for number, tensor in enumerate(tensors if self.view else ()):
+            self.mark_view(self.forward, values[0], arrays[1:], tensor, number if several else None)
+        word = modes.word
+        if word and self.node_name and (word != EXTRAS or modes.grad):
+            self._record(values, arrays, tensors)
         result = tensors if several else tensors[0]
-        if modes.word == EXTRAS:
+        if word == EXTRAS:
             notify(self.label, values, result)
         return result
 
-    def _record(self, values: Any, tensors: list) -> None:
-        edges, need = [], []
-        for place in self.places:
-            value = values[place]
-            if isinstance(value, list | tuple):
-                edges += [_edge(v) for v in value]
-                need.append(any(edges))
-            else:
-                edges.append(_edge(value))
-                need.append(edges[-1] is not None)
-        if True not in need or not any(_made_outside_inference(v, i in self.places) for i, v in enumerate(values)):
+    def _record(self, values: Any, arrays: list, tensors: list) -> None:
+        operands = values[self.places[0]] if self.many else map(values.__getitem__, self.places)
+        edges = tuple(map(_edge, operands))
+        need = (any(edges),) if self.many else map(bool, edges)
+        if not any(edges) or all(map(_of_inference, values, range(len(values)), repeat(self.places))):
             return
-        extra = [n for n in self.options if _has_tensor(values[self.names.index(n)])] if self.options else ()
-        plan = self.plans.get((*need, *extra)) or self.plan(*need, *extra)
+        extra = [n for i, n in self.optional if arrays[i] is not values[i]] if self.optional else ()  # tensors among these
+        plan = self.plan(*need, *extra)
         node = new(plan.node_class)
-        node.edges, node.number, node.extras, node.plan = tuple(edges), next(numbers), None, plan
-        outputs = [(t._array.shape, t._array.dtype) for t in tensors]
-        node.shape, node.dtype = outputs[0]
+        node.edges, node.number, node.extras, node.plan = edges, next(numbers), None, plan
+        node.shape, node.dtype = tensors[0]._array.shape, tensors[0]._array.dtype
         if not self.simple:
             node.kept = [plan.need if i is None else _shape(values[i]) if of else values[i] for i, of in plan.keeps]
-            node.outputs = outputs if len(outputs) > 1 else None
+            node.outputs = None if len(tensors) == 1 else [(t._array.shape, t._array.dtype) for t in tensors]
         for number, tensor in enumerate(tensors):
             if tensor._array.dtype.kind == "f":
                 tensor._edge = (node, number)
         node.saved = ()
         for place, of in plan.stores:
             node.saved += save_input(values[place]) if of is None else save_result(tensors[of], of)
-        if modes.anomaly:
+        if modes.word == EXTRAS and modes.anomaly:
             modes.anomaly.recorded(node)
 
 
@@ -196,72 +188,51 @@ class Plan:
         index = {**{n: i for i, n in enumerate(op.names)}, **{f"{n}_shape": i for i, n in enumerate(op.names)}, "need": None}
         self.keeps = [(index[n], n not in op.names) for n in self.kept]
         self.stores = [(index.get(n), op.results.index(n) if n in op.results else None) for n in self.saves]
-        self.picks = [[order.index(n) for n in _wanted(f)] if f else [] for f in self.formulas]
-        self.all_grads = [f is not None and f.__code__.co_varnames[0] == "grads" for f in self.formulas]
+        self.calls = ["None" if f is None else f"f{i}({', '.join(_taken(f, order))})" for i, f in enumerate(self.formulas)]
+        if op.backward or op.many:
+            self.calls[0] = "*" + self.calls[0]
         self.second = [name != op.inputs[0] for name in self.saves]
-        self.node_class, self.run = op.node_class, self._quick() or self._general
+        self.node_class, self.run = op.node_class, self._written(READ_INPUT, READ_RESULT)
+
+    @cached_property
+    def run_recorded(self) -> Callable:
+        """`run` on tensors, for a backward that is itself recorded."""
+        return self._written(READ_RECORDED, READ_RECORDED)
 
     def output_number(self, name: str) -> int:
         return self.op.results.index(name) if name in self.op.results else 0
 
-    def _general(self, node: Any, g: Any) -> Any:
-        found = node.saved
-        if found is FREED:
-            raise errors.freed(node)
-        values = []
-        for i in range(0, len(found), 3):
-            thing, guard, version = found[i : i + 3]
-            plain = guard is None and thing._counter is None
-            values.append(thing._array if plain else raw(node, thing, guard, version))
-        return self.compute(node, g, values)
+    def _written(self, read_input: str, read_result: str) -> Callable:
+        """The few lines that nodes of this plan run, written out; for a product whose inputs both need a gradient:
 
-    def compute(self, node: Any, g: Any, values: list) -> Any:
-        """Run the formulas on what was saved: arrays, or tensors where the backward is recorded."""
-        values += node.kept
-        first, everything = (g, (g,)) if node.outputs is None else (g[0], tuple(g))
-        grads = [
-            f and f(everything if every else first, *[values[i] for i in picks])
-            for f, every, picks in zip(self.formulas, self.all_grads, self.picks, strict=True)
-        ]
-        return [*grads[0], *grads[1:]] if self.op.backward or self.op.inputs[0] == "tensors" else grads
-
-    def _quick(self) -> Callable | None:
-        """`_general` without its lists, for the commonest nodes: each input has its formula, with one saved value or none."""
-        if not self.op.simple or not all(self.need):
-            return None
-        if not self.saves:
-            if len(self.formulas) == 1:
-                (f,) = self.formulas
-                return lambda node, g: (f(g),)
-            a, b = self.formulas
-            return lambda node, g: (a(g), b(g))
-        if self.picks == [[0]]:
-            return _one_saved(*self.formulas)
-        return _two_saved(*self.formulas) if self.picks == [[0], [1]] else None
+        def run(node, g):
+            if node.saved is FREED: raise errors.freed(node)
+            x0, guard0, version0, x1, guard1, version1 = node.saved
+            v0 = x0._array if guard0 is None and x0._counter is None else raw(node, x0, guard0, version0)
+            v1 = x1._array if guard1 is None and x1._counter is None else raw(node, x1, guard1, version1)
+            return (f0(g, v0), f1(g, v1),)
+        """
+        lines, count = ["def run(node, g):"], len(self.saves)
+        if self.op.outputs:
+            lines.append(" g, grads = (g, (g,)) if node.outputs is None else (g[0], g)")
+        if self.saves:
+            lines.append(" if node.saved is FREED: raise errors.freed(node)")
+            lines.append(" " + ", ".join(f"x{i}, guard{i}, version{i}" for i in range(count)) + " = node.saved")
+        for i, name in enumerate(self.saves):
+            read = read_result if name in self.op.results else read_input
+            lines.append(f" v{i} = {read.format(i, self.output_number(name))}")
+        if self.kept:
+            lines.append(" " + "".join(f"v{count + i}, " for i in range(len(self.kept))) + "= node.kept")
+        lines.append(f" return ({', '.join(self.calls)},)")
+        names: dict[str, Any] = {"FREED": FREED, "errors": errors, "raw": raw, "recorded": recorded}
+        names.update((f"f{i}", f) for i, f in enumerate(self.formulas))
+        exec("\n".join(lines), names)
+        return names["run"]
 
 
-def _one_saved(f: Callable) -> Callable:
-    def run(node: Any, g: Any) -> tuple:
-        if node.saved is FREED:
-            raise errors.freed(node)
-        thing, guard, version = node.saved
-        if guard.__class__ is not list or guard[0] != version:
-            thing = raw(node, thing, guard, version)
-        return (f(g, thing),)
-
-    return run
-
-
-def _two_saved(a: Callable, b: Callable) -> Callable:
-    def run(node: Any, g: Any) -> tuple:
-        if node.saved is FREED:
-            raise errors.freed(node)
-        x, guard_x, version_x, y, guard_y, version_y = node.saved
-        x = x._array if guard_x is None and x._counter is None else raw(node, x, guard_x, version_x)
-        y = y._array if guard_y is None and y._counter is None else raw(node, y, guard_y, version_y)
-        return a(g, x), b(g, y)
-
-    return run
+READ_INPUT = "x{0}._array if guard{0} is None and x{0}._counter is None else raw(node, x{0}, guard{0}, version{0})"
+READ_RESULT = "x{0} if guard{0}.__class__ is list and guard{0}[0] == version{0} else raw(node, x{0}, guard{0}, version{0})"
+READ_RECORDED = "recorded(node, x{0}, guard{0}, version{0}, {1})"
 
 
 # -- the two commonest kinds of operator, recorded without the general way's lists -------------------------------------
@@ -269,30 +240,31 @@ def _two_saved(a: Callable, b: Callable) -> Callable:
 
 def _one_tensor(op: Operator) -> Callable:
     """One tensor first, then plain options: exp, and also reductions, views, softmax."""
-    forward, simple, to_float, count = op.forward, op.simple, op.promote == "float", len(op.names) - 1
+    forward, run, simple, to_float, count = op.forward, op.run, op.simple, op.promote == "float", len(op.names) - 1
     plan: Any = None
 
     def function(self: Any, *options: Any, **named: Any) -> Any:
         nonlocal plan
         for option in options:
             if isinstance(option, TensorBase):
-                return op((self, *options), named)
+                return run((self, *options), named)
+        if type(self) is ndarray and not named:
+            return forward(self, *options)
         word = modes.word
         if word == EXTRAS or named or len(options) != count or not isinstance(self, TensorBase) or self._counter is INFERENCE:
-            raw_mode = not (named or isinstance(self, TensorBase))
-            return forward(self, *options) if raw_mode else op((self, *options), named)
+            return run((self, *options), named)
         x = self._array
         try:
             out = forward(x, *options)
         except ValueError as error:
             raise errors.shapes(op, [x], error) from error
         if to_float and out.dtype is not x.dtype:
-            return op((self, *options), named)
+            return run((self, *options), named)
         result = new(TensorBase._class)
         result._array = out if type(out) is ndarray else np.asarray(out)
         result._view = result._meta = result._counter = result._edge = edge = None
         if op.view:
-            op.mark_views(forward, self, options, (result,), False)
+            op.mark_view(forward, self, options, result)
         if word:
             result._edge = edge = self._edge if self._view is None and self._edge is not None else self._gradient_edge()
         if edge is not None:
@@ -316,22 +288,21 @@ def _one_tensor(op: Operator) -> Callable:
 
 
 def _two_tensors(op: Operator) -> Callable:
-    forward, plans = op.forward, [None, None, None, None]
+    forward, run, plans = op.forward, op.run, [None, None, None, None]
 
     def function(self: Any, other: Any) -> Any:
+        if type(self) is ndarray and not isinstance(other, TensorBase):
+            return forward(self, other)
         word = modes.word
         if word == EXTRAS or not isinstance(self, TensorBase) or self._counter is INFERENCE:
-            raw_mode = not (isinstance(self, TensorBase) or isinstance(other, TensorBase))
-            return forward(self, other) if raw_mode else op((self, other), {})
+            return run((self, other), {})
         x, y = self._array, other._array if isinstance(other, TensorBase) else other
-        if y is not other and y.dtype is not x.dtype:
-            return op((self, other), {})
         try:
             out = forward(x, y)
         except ValueError as error:
             raise errors.shapes(op, [x, y], error) from error
-        if out.dtype is not x.dtype:
-            return op((self, other), {})
+        if out.dtype is not x.dtype or (y is not other and y.dtype is not x.dtype):
+            return run((self, other), {})
         result = new(TensorBase._class)
         result._array = out if type(out) is ndarray else np.asarray(out)
         result._view = result._meta = result._counter = result._edge = edge_x = edge_y = None
@@ -342,9 +313,7 @@ def _two_tensors(op: Operator) -> Callable:
             result._edge = edge_x or edge_y
         if result._edge is not None:
             which = (edge_x is not None) + 2 * (edge_y is not None)
-            plan = plans[which]
-            if plan is None:
-                plan = plans[which] = op.plan(edge_x is not None, edge_y is not None)
+            plan = plans[which] = plans[which] or op.plan(edge_x is not None, edge_y is not None)
             node = new(plan.node_class)
             node.edges, node.number, node.extras, node.plan = (edge_x, edge_y), next(numbers), None, plan
             node.shape, node.dtype = out.shape, out.dtype
@@ -360,30 +329,40 @@ def _two_tensors(op: Operator) -> Callable:
 # -- small helpers -----------------------------------------------------------------------------------------------------
 
 
+def _taken(formula: Callable, order: tuple[str, ...]) -> list[str]:
+    """The arguments of a formula's call, in the names of the lines that a plan writes."""
+    first = "grads" if formula.__code__.co_varnames[0] == "grads" else "g"
+    return [first, *[f"v{order.index(name)}" for name in _wanted(formula)]]
+
+
 def _wanted(formula: Callable) -> list[str]:
     """The names a formula takes besides the gradient."""
     return list(formula.__code__.co_varnames[1 : formula.__code__.co_argcount])
 
 
 def _shape(value: Any) -> Any:
-    return [np.shape(_array(v)) for v in value] if isinstance(value, list | tuple) else np.shape(_array(value))
+    if isinstance(value, TensorBase):
+        return value._array.shape
+    return [_shape(v) for v in value] if isinstance(value, (list, tuple)) else np.shape(value)
 
 
 def _has_tensor(value: Any) -> bool:
-    return isinstance(value, TensorBase) or (isinstance(value, list | tuple) and any(map(_has_tensor, value)))
+    return isinstance(value, TensorBase) or (isinstance(value, (list, tuple)) and any(map(_has_tensor, value)))
 
 
-def _made_outside_inference(value: Any, operand: bool) -> bool:
+def _of_inference(value: Any, place: int, operands: list[int]) -> bool:
     """torch records nothing where all tensors were made in inference mode; a number as an operand is a tensor made now."""
-    if isinstance(value, list | tuple):
-        return any(_made_outside_inference(v, operand) for v in value)
-    return value._counter is not INFERENCE if isinstance(value, TensorBase) else operand and isinstance(value, int | float)
+    if isinstance(value, TensorBase):
+        return value._counter is INFERENCE
+    if isinstance(value, (list, tuple)):
+        return all(_of_inference(v, place, operands) for v in value)
+    return not (isinstance(value, (int, float)) and place in operands)
 
 
 def _array(value: Any) -> Any:
     if isinstance(value, TensorBase):
         return value._array
-    return [_array(v) for v in value] if isinstance(value, list | tuple) and _has_tensor(value) else value
+    return [_array(v) for v in value] if isinstance(value, (list, tuple)) and _has_tensor(value) else value
 
 
 def _edge(value: Any) -> Any:

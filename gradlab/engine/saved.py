@@ -28,13 +28,13 @@ class Packed(NamedTuple):
 
 def save_input(x: Any) -> tuple:
     """A slot for an input: a tensor, a list of tensors, or anything else, kept as it is."""
-    if isinstance(x, list | tuple) and any(isinstance(item, TensorBase) for item in x):
+    if isinstance(x, TensorBase):
+        if modes.saved_hooks:
+            return pack(x, modes.saved_hooks[-1], x._gradient_edge())
+        return x, None, 0 if x._counter is None else x._counter[0]
+    if isinstance(x, (list, tuple)) and any(isinstance(item, TensorBase) for item in x):
         return [save_input(item) for item in x], SEVERAL, None
-    if not isinstance(x, TensorBase):
-        return x, PLAIN, None
-    if modes.saved_hooks:
-        return pack(x, modes.saved_hooks[-1], x._gradient_edge())
-    return x, None, 0 if x._counter is None else x._counter[0]
+    return x, PLAIN, None
 
 
 def save_result(tensor: Any, number: int) -> tuple:
@@ -59,13 +59,13 @@ def pack(tensor: Any, hooks: tuple[Callable, Callable], edge: Any) -> tuple:
     return packed, Packed(hooks[1], edge), None
 
 
-def raw(node: Any, thing: Any, guard: Any, version: Any) -> Any:
+def raw(node: Any, thing: Any, guard: Any, version: Any, number: int = 0) -> Any:
     """The saved value as a numpy array (or number), checked against later in-place edits."""
     if guard is PLAIN:
         return thing
     if guard is SEVERAL:
         return [raw(node, *slot) for slot in thing]
-    if isinstance(guard, Packed):
+    if guard.__class__ is Packed:
         return _unpack(node, thing, guard)._array
     array, counter = (thing._array, thing._counter) if guard is None else (thing, guard)
     if counter is not None and counter[0] != version:

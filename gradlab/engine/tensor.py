@@ -11,7 +11,7 @@ from gradlab import errors
 from gradlab.engine import node as nodes
 from gradlab.engine.modes import EXTRAS, modes, notify
 
-new = object.__new__
+new, ndarray = object.__new__, np.ndarray
 
 
 class _NoCounter:
@@ -263,7 +263,7 @@ class TensorBase:
 def make(array: Any) -> Any:
     """A plain tensor on this array: a leaf that does not require grad."""
     tensor = new(TensorBase._class)
-    tensor._array = array if type(array) is np.ndarray else np.asarray(array)
+    tensor._array = array if type(array) is ndarray else np.asarray(array)
     tensor._edge = tensor._view = tensor._meta = None
     tensor._counter = INFERENCE if modes.word == EXTRAS and modes.inference else None
     return tensor

@@ -5,6 +5,7 @@ them gives torch's order without a queue.
 """
 
 from operator import attrgetter
+from sys import getrefcount
 from typing import Any
 
 import numpy as np
@@ -28,12 +29,8 @@ class Walk:
     def run(self, keep: bool) -> None:
         """``keep``: do not free what the nodes saved."""
         self.keep = keep
-        before = modes.set(grad=self.create)
-        try:
-            with np.errstate(all="ignore"):
-                self._walk(self._discover())
-        finally:
-            modes.set(**before)
+        with np.errstate(all="ignore"):
+            self._walk(self._discover())
 
     def _discover(self) -> list[Node]:
         """All nodes to run, oldest first; fills `waiting`."""
@@ -69,36 +66,44 @@ class Walk:
         return [node for node in order if node in needed]
 
     def _walk(self, order: list[Node]) -> None:
-        pending, waiting, keep = self.pending, self.waiting, self.keep
-        plain = not (self.create or self.into is not None or modes.anomaly)
+        pending, waiting, create, limited = self.pending, self.waiting, self.create, self.into is not None
+        special, complete = {node for node, _ in self.into or ()}, []
         for edge, g in self.starts:
             if edge[0] in waiting:
                 self._deliver(edge, g)
         while order:
             node = order.pop()
-            g = pending.pop(node, None)
-            if plain and g is not None and node.extras is None:
-                grads = node.apply(g)
+            g, runs = pending.pop(node, None), not limited or node in self.leads
+            if modes.anomaly:
+                grads = modes.anomaly.run(node, self._visit, g)
+            elif g is None or node.extras is not None or not runs or node in special:
+                grads = self._visit(node, g)
             else:
-                grads = modes.anomaly.run(node, self._visit, g) if modes.anomaly else self._visit(node, g)
-            if not keep and (self.into is None or node in self.leads):
+                grads = node.apply_recorded(g) if create else node.apply(g)
+            if runs and not self.keep:
                 node.free()
             for edge, g in zip(node.edges, grads, strict=True):
-                if edge is None:
+                if edge is None or (limited and edge[0] not in waiting):
                     continue
                 into = edge[0]
-                if not plain or g is None or into.outputs is not None:
-                    if into in waiting:
-                        self._deliver(edge, g)
+                if g is None or into.outputs is not None:
+                    self._deliver(edge, g)
                     continue
-                if g.shape != into.shape or g.dtype is not into.dtype:
+                array = g._array if create else g
+                if array.shape != into.shape or array.dtype is not into.dtype:
                     g = fit(g, into.shape, into.dtype, into)
                 old = pending.get(into)
                 pending[into] = g if old is None else old + g
                 if type(into) is AccumulateGrad:
                     waiting[into] -= 1
                     if not waiting[into]:
-                        self._accumulate(into, pending.pop(into))
+                        complete.append(into)
+            if complete:
+                g = grads = array = old = None  # so that `pending` alone holds what nobody else does
+                for leaf in complete:
+                    own = not create and getrefcount(pending[leaf]) == 2 and has_all_its_memory(pending[leaf])
+                    self._accumulate(leaf, pending.pop(leaf), own)
+                complete.clear()
 
     def _deliver(self, edge: tuple, g: Any) -> None:
         """Add one gradient to what has arrived at a node, and fill a leaf for which it is the last."""
@@ -186,37 +191,44 @@ class Walk:
 
     # -- the leaves ----------------------------------------------------------------------------------------------------
 
-    def _accumulate(self, node: AccumulateGrad, g: Any) -> None:
+    def _accumulate(self, node: AccumulateGrad, g: Any, own: bool = False) -> None:
         """Add a complete gradient into its leaf's ``.grad``, or keep it for grad(); hooks first."""
-        leaf = node.variable
+        leaf, extras = node.variable, node.extras
         meta = leaf._more()
+        own = own and not meta.hooks and extras is None
         if meta.hooks:
             g = self._hooked(meta.hooks, g)
         if self.into is not None and node not in self.leads:
             if (node, 0) in self.captured:
                 self.captured[node, 0] = self._tensor(g)
             return
-        extras = node.extras
         if extras is not None and extras.pre:
             (g,) = self._call_hooks(node, extras.pre, [g])
         if g is not None and leaf.grad_fn is not None:
             raise RuntimeError(errors.LEAF_INSIDE)
         if g is not None and meta.requires_grad:
-            self._add(meta, g)
-        for hook in list(meta.post_hooks.values()):
+            self._add(meta, g, own)
+        for hook in list(meta.post_hooks.values()) if meta.post_hooks else ():
             hook(leaf)
         if extras is not None and extras.post:
             self._call_hooks(node, extras.post, (), (self._tensor(g),))
 
-    def _add(self, meta: Any, g: Any) -> None:
+    def _add(self, meta: Any, g: Any, own: bool) -> None:
         old = meta.grad
         if self.create:
             meta.grad = make(np.zeros(g.shape, g._array.dtype)).copy_(g) if old is None else old + g
         elif old is None:
-            meta.grad = make(np.array(g))
+            meta.grad = make(g if own else np.array(g))
         else:
             np.add(old._array, g, out=old._array)
             old._version_counter()[0] += 1
+
+
+def has_all_its_memory(array: Any) -> bool:
+    """Whether whoever alone holds this array holds all of its memory: it covers its base, which nothing else refers to."""
+    if array.base is not None and not (type(array.base) is np.ndarray and getrefcount(array.base) == 2):
+        return False
+    return array.flags.forc and array.flags.writeable and (array.base is None or array.base.nbytes == array.nbytes)
 
 
 def fit(g: Any, shape: tuple, dtype: np.dtype, into: Node) -> Any:
@@ -231,6 +243,8 @@ def fit(g: Any, shape: tuple, dtype: np.dtype, into: Node) -> Any:
 def sum_to(g: Any, shape: tuple, into: Any = None) -> Any:
     """Undo broadcasting: sum the axes that were added or stretched."""
     extra = g.ndim - len(shape)
+    if type(g) is np.ndarray and shape and g.shape[extra:] == shape:
+        return np.add.reduce(g, tuple(range(extra)))
     stretched = [i for i, n in enumerate(shape) if n != g.shape[i + extra]] if extra >= 0 else [-1]
     if any(i < 0 or shape[i] != 1 for i in stretched):
         raise errors.invalid_gradient(g.shape, shape, into)

@@ -44,18 +44,25 @@ class View:
     The graph holds the cut alone: a node that held the view would hold its base, which holds the node.
     """
 
-    __slots__ = ("base", "cut", "origin", "version")
+    __slots__ = ("above", "base", "origin", "step", "version")
 
     def __init__(self, of: TensorBase, step: Callable, origin: str) -> None:
-        above = of._view
-        self.base = of if above is None else above.base
-        self.cut = Cut(above and above.cut, step)
-        self.origin = origin or (above.origin if above else "")
-        self.version = self.base._version_counter()[0]
+        view = of._view
+        if view is None:
+            self.base, self.above, self.origin = of, None, origin
+        else:
+            self.base, self.above, self.origin = view.base, view.cut, origin or view.origin
+        self.step, self.version = step, self.base._version_counter()[0]
+
+    @property
+    def cut(self) -> Cut:
+        """How to cut it out of its base: made when asked, since few views are written to."""
+        return Cut(self.above, self.step)
 
     def gradient_edge(self, array: np.ndarray) -> Any:
         """The edge of a view that has no history: none, unless its base requires grad (it was made under no_grad)."""
-        return nowhere(array) if self.base.requires_grad else None
+        base = self.base
+        return nowhere(array) if (base._edge or base._meta) and base.requires_grad else None
 
     def refresh(self, tensor: TensorBase) -> None:
         """After a write through the base or another view, the view's history starts again from the base's."""
@@ -93,25 +100,20 @@ def nowhere(array: np.ndarray) -> tuple:
     return Nowhere(array), 0
 
 
-def mark(forward: Callable, source: TensorBase, options: Any, tensors: Any, several: bool) -> None:
-    """Tell fresh results of a view operator that they are views of its first argument."""
+def mark(forward: Callable, source: TensorBase, options: Any, tensor: TensorBase, number: int | None = None) -> None:
+    """Tell a fresh result of a view operator (its `number`, where it has several) that it is a view of the first argument."""
+    array = tensor._array
     if source._counter is INFERENCE:
-        for tensor in tensors:
-            tensor._counter = INFERENCE
-        return
-    origin = "several" if several else "" if modes.grad else "no_grad"
-    step: Any
-    for number, tensor in enumerate(tensors):
-        if several:
-            step = lambda array, number=number: forward(array, *options)[number]  # noqa: E731
+        tensor._counter = source._counter
+    elif array is source._array or array.base is not None or not array.size:
+        if number is None:
+            view = View(source, lambda array: forward(array, *options), "" if modes.grad else "no_grad")
         else:
-            step = lambda array: forward(array, *options)  # noqa: E731
-        array = tensor._array
-        if array is source._array or array.base is not None or not array.size:
-            tensor._view, tensor._counter = View(source, step, origin), source._version_counter()
+            view = View(source, lambda array: forward(array, *options)[number], "several")
+        tensor._view, tensor._counter = view, view.base._counter
 
 
-Operator.mark_views = staticmethod(mark)
+Operator.mark_view = staticmethod(mark)
 
 
 def alias(tensor: TensorBase) -> Any:

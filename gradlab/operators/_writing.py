@@ -16,7 +16,7 @@ from gradlab import errors
 from gradlab.engine.modes import EXTRAS, modes, notify
 from gradlab.engine.node import numbers
 from gradlab.engine.tensor import INFERENCE, TensorBase, make
-from gradlab.operators._views import Cut, View, check_writable, copy, count_write, rebase
+from gradlab.operators._views import View, check_writable, copy, count_write, rebase
 
 IN_PLACE = """`{0}` written into the tensor's own memory; returns the tensor. Takes the arguments of `{0}`.
 
@@ -130,7 +130,7 @@ def _become(self: TensorBase, result: TensorBase) -> None:
     above = self._view
     if above is not None:
         view = self._view = View.__new__(View)
-        view.base, view.cut = above.base, Cut(above.cut, result._view.cut.step)
+        view.base, view.above, view.step = above.base, above.cut, result._view.step
         view.origin, view.version = above.origin, above.version
     self._array = result._array
     if result._edge is not None:
