@@ -569,7 +569,7 @@ def getitem(self, key):
     >>> x[1, 1:].tolist(), x[:, [0, 2]].tolist()
     ([4, 5], [[0, 2], [3, 5]])
     """
-    if type(key) is int and self.ndim:
+    if type(key) is int and self._array.ndim:
         return select_first(self, key)
     found, indices = _basic(self, key)
     if indices is None:
@@ -584,7 +584,7 @@ def getitem(self, key):
 
 def select_first(self, number):
     """`self[number]` for a plain int."""
-    size = self.shape[0]
+    size = self._array.shape[0]
     if not -size <= number < size:
         raise IndexError(f"index {number} is out of bounds for dimension 0 with size {size}")
     return selected(self, 0, number % size)

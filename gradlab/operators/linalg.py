@@ -32,12 +32,13 @@ from gradlab.operators.shape import (
 def _checked(name, dims):
     """A product of arrays with exactly so many dims each, and equal dtypes."""
     inner = -2 if dims[1] > 1 else 0
+    product = np.matmul if dims[0] == 3 else np.ndarray.dot  # the same product at half the cost of a call
 
     def forward(self, other):
         a, b = self.shape, other.shape
         if (len(a), len(b)) != dims or a[-1] != b[inner] or self.dtype != other.dtype or (dims[0] == 3 and a[0] != b[0]):
             raise _product_error(name, dims, self, other)
-        return np.matmul(self, other)
+        return product(self, other)
 
     return forward
 
@@ -119,7 +120,7 @@ addmm = operator(
 )
 addmm_turned = operator(
     "AddmmBackward0",
-    _addmm,
+    lambda self, mat1, mat2: _addmm(self, mat1, mat2),
     self=lambda g: g,
     mat1=lambda g, mat2: g @ mat2.T,
     mat2=lambda g, mat1: (g.T @ mat1).T,
@@ -147,7 +148,7 @@ def matmul(self, other):
     gradlab.Size([2, 3])
     """
     a, b = self.ndim, other.ndim
-    if a == 2 and b == 2:
+    if a == b == 2:
         return mm(self, other)
     if not a or not b:
         raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {a}D and {b}D")

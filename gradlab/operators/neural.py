@@ -16,11 +16,13 @@ from gradlab.operators.pointwise import (
     erf,
     exp,
     log,
+    masked,
     rsqrt,
     sigmoid,
     tanh,
     tie,
     where,
+    zeros_like_grad,
 )
 from gradlab.operators.shape import cast
 
@@ -29,7 +31,13 @@ from gradlab.operators.shape import cast
 relu = operator(
     "ReluBackward0",
     lambda self: np.maximum(self, self.dtype.type(0)),
-    self=lambda g, result: where(result <= 0, 0, tie(g, result)),
+    self=lambda g, result: threshold_backward(g, result),
+)
+threshold_backward = operator(
+    "ThresholdBackwardBackward0",
+    lambda grad_output, self: masked(grad_output, np.subtract((self <= 0).view(np.int8), 1)),
+    grad_output=lambda g, self: threshold_backward(g, self),
+    self=lambda g: zeros_like_grad(g),
 )
 leaky_relu = operator(
     "LeakyReluBackward0",

@@ -327,7 +327,13 @@ atan2 = _of_tensors(
 )
 sinh = operator("SinhBackward0", np.sinh, self=lambda g, self: g * cosh(self), promote="float")
 cosh = operator("CoshBackward0", np.cosh, self=lambda g, self: g * sinh(self), promote="float")
-tanh = operator("TanhBackward0", np.tanh, self=lambda g, result: g * (1 - result * result), promote="float")
+tanh = operator("TanhBackward0", np.tanh, self=lambda g, result: tanh_backward(g, result), promote="float")
+tanh_backward = operator(
+    "TanhBackwardBackward0",
+    lambda grad_output, output: grad_output * np.subtract(1, output * output),
+    grad_output=lambda g, output: tanh_backward(g, output),
+    output=lambda g, grad_output, output: g * (-2 * output * grad_output),
+)
 sigmoid = operator(
     "SigmoidBackward0",
     lambda self: 1 / (1 + np.exp(-self)),
@@ -429,9 +435,9 @@ def _where(condition, self, other):
     if condition.dtype != bool:
         raise RuntimeError(f"where expected condition to be a boolean tensor, but got a tensor with dtype {condition.dtype}")
     if _is_zero(other) and _floats_shaped(self, condition):
-        return _masked(self, np.negative(condition.view(np.int8)))
+        return masked(self, np.negative(condition.view(np.int8)))
     if _is_zero(self) and _floats_shaped(other, condition):
-        return _masked(other, condition.view(np.int8) - 1)
+        return masked(other, condition.view(np.int8) - 1)
     return np.where(condition, self, other)
 
 
@@ -443,11 +449,12 @@ def _floats_shaped(x, condition):
     return isinstance(x, np.ndarray) and x.dtype.kind == "f" and x.shape == condition.shape
 
 
-def _masked(x, ones):
-    """Where `ones` has all bits set x, else 0. np.where waits for a branch at every element and takes ten times as long."""
-    return (x.view(f"i{x.itemsize}") & ones).view(x.dtype)
+def masked(x, ones):
+    """x where `ones` has all bits set, else 0. np.where waits for a branch at every element and takes ten times as long."""
+    return (x.view(_BITS[x.itemsize]) & ones).view(x.dtype)
 
 
+_BITS = {2: np.dtype(np.int16), 4: np.dtype(np.int32), 8: np.dtype(np.int64)}
 nonzero_rows = operator(None, lambda self: np.argwhere(self))
 where_both = operator(
     "WhereBackward0",

@@ -416,7 +416,7 @@ def reversed_dims(self):
     >>> gradlab.ones(2, 3).T.shape
     gradlab.Size([3, 2])
     """
-    return permute(self, *range(self.ndim - 1, -1, -1))
+    return permuted(self, tuple(range(self.ndim - 1, -1, -1)))
 
 
 def _reshaped_back(name, forward):
@@ -472,7 +472,7 @@ take_key = operator(
 )
 selected = operator(
     "SelectBackward0",
-    lambda self, dim, index: self[_key(dim, index)],
+    lambda self, dim, index: self[_key(dim, index) if dim else (index, ...)],
     view=True,
     self=lambda g, self_shape, dim, index: put_key(g, self_shape, _key(dim, index)),
 )
