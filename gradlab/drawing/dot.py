@@ -373,13 +373,14 @@ def _width(words: str) -> int:
 def sideways(scene: Scene) -> bool:
     """Left to right while that is not too wide, else top to bottom."""
     depth: dict[str, int] = {}
-    for arrow in scene.arrows:
-        if not arrow.constant:
-            depth[arrow.head] = max(depth.get(arrow.head, 0), depth.get(arrow.tail, 0) + 1)
+    turn = {f"t{t.id}": (t.node or 0) - 0.5 for t in scene.snapshot.tensors}  # an inner tensor just before its node
+    turn |= {op.key: op.node.id for op in scene.ops} | {group.key: min(group.nodes) for group in scene.groups}
+    for arrow in sorted(scene.arrows, key=lambda arrow: turn[arrow.tail]):
+        depth[arrow.head] = max(depth.get(arrow.head, 0), depth.get(arrow.tail, 0) + 1)
     columns: dict[int, int] = {}
     gaps: dict[int, int] = {}
     for arrow in scene.arrows:
-        said = (scene.flow and scene.flow.along(arrow)) or arrow.note or ""
+        said = (scene.flow and scene.flow.along(arrow)) or arrow.note or arrow.input or ""
         column = depth.get(arrow.tail, 0)
         gaps[column] = max(gaps.get(column, 46), 6 * min(len(said), 36) + 20)
     items: list[Card | Op | Group] = [*scene.cards, *scene.ops, *scene.groups]
