@@ -52,6 +52,73 @@ def a_view_of_a_leaf_starts_again_after_the_leaf_was_written(lib):
     return v.grad_fn.name(), x.grad.tolist()
 
 
+def a_view_starts_again_though_its_base_takes_no_gradient_any_more(lib):
+    x = lib.ones(3, requires_grad=True)
+    v = x.view(-1)
+    x.detach_()
+    x.add_(1)
+    return v.grad_fn.name(), v.grad_fn.next_functions, v.requires_grad
+
+
+def a_view_of_a_base_with_new_data_starts_again_at_the_base(lib):
+    x = lib.ones(3, requires_grad=True)
+    v = x[1:]
+    x.data = lib.zeros(3)
+    with lib.no_grad():
+        x.mul_(2)
+    v.sum().backward()
+    return v.grad_fn.name(), v.tolist(), x.grad.tolist()
+
+
+def a_view_cannot_be_written_before_its_new_history_was_asked_for(lib):
+    x = lib.ones(3)
+    v = x[:1]
+    x.mul_(lib.ones(3, requires_grad=True))
+    v.mul_(2)
+
+
+def a_view_can_be_written_after_its_new_history_was_asked_for(lib):
+    x = lib.ones(3)
+    v = x[:1]
+    x.mul_(lib.ones(3, requires_grad=True))
+    asked = v.grad_fn.name()
+    v.mul_(2)
+    return asked, x.tolist(), v.grad_fn.name()
+
+
+def left_behind(lib):
+    """A view made under no_grad whose base got a history since: it can have none."""
+    x = lib.ones(2, 3)
+    with lib.no_grad():
+        v = x[:1]
+    x.mul_(lib.ones(3, requires_grad=True))
+    return v
+
+
+def a_view_left_behind_cannot_say_whether_it_is_a_leaf(lib):
+    return left_behind(lib).is_leaf
+
+
+def a_view_left_behind_can_be_used_without_recording(lib):
+    v = left_behind(lib)
+    with lib.no_grad():
+        return (v + v).tolist(), v[0].tolist(), v.exp().requires_grad
+
+
+def a_view_left_behind_cannot_be_used_with_recording(lib):
+    return left_behind(lib).exp()
+
+
+def a_view_left_behind_may_be_told_to_require_grad(lib):
+    return left_behind(lib).requires_grad_().requires_grad
+
+
+def a_view_left_behind_retains_nothing(lib):
+    v = left_behind(lib)
+    v.retain_grad()
+    return v.retains_grad
+
+
 def squeezing_nothing_is_still_a_view(lib):
     x = lib.ones(3)
     v = x.squeeze()
@@ -71,6 +138,13 @@ def writing_one_element_of_a_stretched_tensor(lib):
 
 def writing_all_of_a_stretched_tensor(lib):
     lib.zeros(()).expand(2).add_(1)
+
+
+def filling_a_stretched_tensor(lib):
+    e = lib.ones(3).expand(2, 3)
+    e[:, :1].zero_()
+    e[:, 1:].fill_(7)
+    return e.copy_(e).tolist()
 
 
 def writing_what_partly_overlaps_the_input(lib):
@@ -132,7 +206,39 @@ def a_gradient_of_a_sum_may_be_stored_with_create_graph(lib):
     return x.grad.tolist(), x.grad.requires_grad
 
 
-PROGRAMS = [f for name, f in list(globals().items()) if getattr(f, "__module__", None) == __name__ and name != "outcome"]
+def a_stored_gradient_with_history_is_added_to_in_place(lib):
+    x = lib.ones(2, requires_grad=True)
+    (x * x).sum().backward(create_graph=True)
+    first = x.grad
+    (x * 3).sum().backward()
+    return x.grad is first, x.grad.tolist(), x.grad.requires_grad
+
+
+def a_leaf_that_was_detached_and_written_takes_no_gradient(lib):
+    x = lib.ones(1, requires_grad=True)
+    y = x * 2
+    x.detach_()
+    x.copy_(y)
+    y.backward()
+
+
+def what_was_overwritten_gets_a_gradient_of_zero_also_from_infinity(lib):
+    x = lib.ones(2, requires_grad=True)
+    y = x * 1
+    y.copy_(lib.ones(2, requires_grad=True))
+    y.backward(lib.tensor([float("inf"), 1.0]))
+    return x.grad.tolist()
+
+
+def nothing_is_recorded_of_inference_tensors_alone(lib):
+    with lib.inference_mode():
+        c = lib.ones(2, requires_grad=True)
+    results = c.view(-1), c[:1], c.exp(), c * c, c**2, lib.cat([c, c]), c * 2, c + lib.ones(2)
+    return [(r.requires_grad, r.grad_fn and r.grad_fn.name(), r.is_inference()) for r in results]
+
+
+NOT_PROGRAMS = ("outcome", "left_behind")
+PROGRAMS = [f for name, f in list(globals().items()) if getattr(f, "__module__", None) == __name__ and name not in NOT_PROGRAMS]
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)

@@ -85,6 +85,13 @@ def graph(root, limit=40):
     return rows
 
 
+def overlap_unseen(written, read):
+    """Whether torch writes into what it still reads, without refusing: the result then depends on its order of writing."""
+    a, b = (x.detach().numpy() for x in (written, read))
+    same = (a.ctypes.data, a.shape, a.strides) == (b.ctypes.data, b.shape, b.strides)
+    return np.shares_memory(a, b) and not same and not (a.flags.forc and b.flags.forc)
+
+
 STEPS = {"count": 0}
 
 
@@ -176,14 +183,17 @@ class Programs(RuleBasedStateMachine):
 
     @rule(a=tensors, b=tensors, name=st.sampled_from(IN_PLACE_BINARY))
     def in_place_binary(self, a, b, name):
-        self.both(lambda lib, a, b: getattr(a, name)(b), a, b, keep=False)
+        if not overlap_unseen(a.theirs, b.theirs):
+            self.both(lambda lib, a, b: getattr(a, name)(b), a, b, keep=False)
 
     @rule(a=tensors, b=tensors)
     def set_item(self, a, b):
         def step(lib, a, b):
             a[0] = b
 
-        self.both(step, a, b)
+        target = a.theirs.detach()[:1].squeeze(0) if a.theirs.ndim else a.theirs
+        if not overlap_unseen(target, b.theirs):
+            self.both(step, a, b)
 
     @rule(x=tensors)
     def set_item_number(self, x):
@@ -198,13 +208,14 @@ class Programs(RuleBasedStateMachine):
 
     @rule(x=tensors)
     def detach_(self, x):
-        if x.theirs.grad_fn is None:  # else torch may refuse a later backward: see lessons/differences.md
+        if attempt(getattr, x.theirs, "grad_fn")[0] is None:  # else torch may refuse a backward: see lessons/differences.md
             self.both(lambda lib, x: x.detach_(), x, keep=False)
 
     @rule(a=tensors, b=tensors)
     def set_data(self, a, b):
         viewed = any(pair.theirs._base is a.theirs for pair in self.pairs)
-        if a.theirs.shape == b.theirs.shape and a.theirs._base is None and not viewed:
+        placed_alike = a.theirs.stride() == b.theirs.clone().stride()  # else see lessons/differences.md
+        if a.theirs.shape == b.theirs.shape and a.theirs._base is None and (placed_alike or not viewed):
 
             def step(lib, a, b):
                 a.data = b.data.clone()
@@ -219,6 +230,9 @@ class Programs(RuleBasedStateMachine):
 
     @rule(x=tensors, factor=st.sampled_from([None, 2.0]))
     def hook(self, x, factor):
+        if attempt(getattr, x.theirs, "grad_fn")[1] and x.theirs._backward_hooks is not None:
+            return  # torch takes a second hook after refusing the first, and never calls it: see lessons/differences.md
+
         def register(tensor, seen):
             def hook(g):
                 seen.append(array(g))
@@ -315,9 +329,15 @@ def run(examples, steps):
     )
 
 
-@pytest.mark.full
 def test_random_programs_agree_with_torch_at_every_step():
-    """Fails today, in views made under no_grad and in `.data =` on a viewed tensor; so it is not part of CI yet."""
     STEPS["count"] = 0
-    run(examples=4000, steps=80)
+    run(examples=180, steps=50)
     assert STEPS["count"] >= 2000
+
+
+@pytest.mark.long
+def test_many_longer_random_programs_agree_with_torch_at_every_step(long_slice):
+    """--long=short runs some 20,000 steps, --long=full a million."""
+    STEPS["count"] = 0
+    run(examples=int(20_000 * long_slice), steps=80)
+    assert STEPS["count"] >= 500_000 * long_slice
