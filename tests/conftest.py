@@ -27,7 +27,6 @@ def pytest_addoption(parser):
 def pytest_collection_modifyitems(config, items):
     """Leave out the long tests without --long, and nbgrader's own run without GRADLAB_NBGRADER (a Python that has it)."""
     absent = [] if config.getoption("--long") else ["long"]
-    absent += [] if config.getoption("--long") == "full" else ["full"]
     absent += [] if "GRADLAB_NBGRADER" in os.environ else ["nbgrader"]
     left_out = [item for item in items if any(mark in item.keywords for mark in absent)]
     if left_out:
