@@ -94,6 +94,7 @@ class Writer:
         title = title_of(card)
         rows = [self._head(title, kind, accent)]
         rows.append(self._row("shape", [size], theme.ink, dtype).replace("</TR>", _filler(title, kind, card) + "</TR>"))
+        rows += [self._row("also", [shorten(name)], theme.ink) for name in tensor.also]
         if self.values:
             data = numbers.lines(tensor.values, 64 if self.values is True and not self.roomy else 16)
             if data is not None:

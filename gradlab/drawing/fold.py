@@ -84,18 +84,38 @@ def module_paths(snapshot: Snapshot) -> tuple[list[Path | None], list[Path | Non
             edges[edge.source].append(edge.target)
     own: list[Path | None] = [None] * count  # by parameters
     pure: list[Path | None] = [None] * count  # computed from parameters alone: a transposed weight
+    shared = _shared(snapshot)
     for number in reversed(range(count)):  # inputs come after their node in backward order
         node = snapshot.nodes[number]
         if node.tensor is not None:
-            name = snapshot.tensors[node.tensor].name or ""
-            pure[number] = tuple(name.split(".")[:-1]) if "." in name else None
+            pure[number] = _home_of(snapshot.tensors[node.tensor].name)
             continue
-        found = [path for target in edges[number] if (path := pure[target]) is not None]
+        paths = [shared.get((number, target), pure[target]) for target in edges[number]]
+        found = [path for path in paths if path is not None]
         if found:
             own[number] = _common(found)
             if len(found) == len(edges[number]) and not node.slots:
                 pure[number] = own[number]
     return _blocks(edges, own), own
+
+
+def _home_of(name: str | None) -> Path | None:
+    return tuple(name.split(".")[:-1]) if name and "." in name else None
+
+
+def _shared(snapshot: Snapshot) -> dict[tuple[int, int], Path | None]:
+    """(node, leaf) -> the module for which it uses a weight that several modules share: the first use is the first's."""
+    uses: dict[int, list[int]] = {}
+    for edge in snapshot.edges:
+        if edge.target is not None and snapshot.nodes[edge.target].tensor is not None:
+            uses.setdefault(edge.target, []).append(edge.source)
+    found = {}
+    for target, users in uses.items():
+        leaf = snapshot.tensors[snapshot.nodes[target].tensor or 0]
+        if leaf.also and len(users) == 1 + len(leaf.also):
+            for user, name in zip(sorted(users, reverse=True), [leaf.name, *leaf.also], strict=True):
+                found[user, target] = _home_of(name)
+    return found
 
 
 def _blocks(edges: list[list[int]], own: list[Path | None]) -> list[Path | None]:

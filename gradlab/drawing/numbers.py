@@ -11,9 +11,11 @@ from gradlab.graphs.records import Values
 def number(value: Any) -> str:
     """Four digits at most; a float always looks like one.
 
-    >>> number(12.0), number(0.123456), number(3), number(float("nan")), number(1e-9)
-    ('12.0', '0.1235', '3', 'nan', '1e-09')
+    >>> number(12.0), number(0.123456), number(3), number(float("nan")), number(1e-9), number("(0.123456-2j)")
+    ('12.0', '0.1235', '3', 'nan', '1e-09', '0.1235-2j')
     """
+    if isinstance(value, str):  # a complex number
+        return f"{complex(value):.4g}"
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return str(value)
     if isinstance(value, int):

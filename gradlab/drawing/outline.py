@@ -45,6 +45,8 @@ def _place(item: Op | Group) -> int:
 def _card(card: Card, arrows: list[Arrow], names: dict[str, str]) -> str:
     tensor = card.tensor
     parts = [f"{title_of(card)}: {KIND_TEXT[card.kind]}, shape {numbers.shape(tensor.shape)} {tensor.dtype}"]
+    if tensor.also:
+        parts.append(f"also {', '.join(tensor.also)}")
     shown = numbers.lines(tensor.values)
     if shown is not None:
         parts.append(f"data {' '.join(line.strip() for line in shown)}")

@@ -57,7 +57,9 @@ def named_parameters(params: Any) -> list[tuple[str, Any]]:
 
 
 def _of_module(module: Any) -> list[tuple[str, Any]]:
-    return [*module.named_parameters(), *getattr(module, "named_buffers", tuple)()]
+    """A tensor that two modules share is there under both names."""
+    buffers = getattr(module, "named_buffers", lambda **_: ())
+    return [*module.named_parameters(remove_duplicate=False), *buffers(remove_duplicate=False)]
 
 
 def caller_names(frame: FrameType | None) -> dict[int, str]:

@@ -76,7 +76,9 @@ class Reader:
         self._leaves()
         for name, tensor in parameters:
             if tensor.requires_grad:
-                self._tensor(tensor, name)
+                record = self._tensor(tensor, name)
+                if record.name == self.names[id(tensor)] != name:
+                    record.also.append(name)
         with collector.paused():
             self._nodes()
 

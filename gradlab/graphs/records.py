@@ -73,6 +73,7 @@ class TensorRecord(_Plain):
     version: int = 0
     node: int | None = None  # its grad_fn, or the AccumulateGrad that fills its .grad
     output: int = 0  # which output of that node it is
+    also: list[str] = field(default_factory=list)  # its other names: a weight that two modules share
 
 
 @dataclass(slots=True)
@@ -138,7 +139,7 @@ class Snapshot(_Plain):
     def named(self, name: str) -> TensorRecord:
         """The tensor of that name. Raises KeyError naming those there are."""
         for tensor in self.tensors:
-            if tensor.name == name:
+            if tensor.name == name or name in tensor.also:
                 return tensor
         known = ", ".join(sorted(t.name for t in self.tensors if t.name)) or "none"
         raise KeyError(f"no tensor named {name!r} in this snapshot; named are: {known}")

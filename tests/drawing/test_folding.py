@@ -59,6 +59,34 @@ def test_fold_can_be_steered(resnet):
         draw(loss, params=model, fold="layer9")
 
 
+class Tied(torch.nn.Module):
+    """A language model whose last layer has the embedding's weight, and whose blocks share one layer."""
+
+    def __init__(self):
+        super().__init__()
+        self.embed, self.head = torch.nn.Embedding(9, 4), torch.nn.Linear(4, 9, bias=False)
+        self.head.weight = self.embed.weight
+        self.blocks = torch.nn.ModuleList(torch.nn.Linear(4, 4) for _ in range(50))
+        self.common = torch.nn.Linear(4, 4)
+
+    def forward(self, tokens):
+        x = self.embed(tokens)
+        for block in self.blocks:
+            x = self.common(block(x)).tanh()
+        return {"logits": self.head(x), "hidden": (x,)}
+
+
+def test_modules_that_share_a_weight_keep_their_names():
+    model = Tied()
+    drawing = draw(model(torch.tensor([1, 2])), params=model)
+    text = drawing.text()
+    assert 15 <= drawing.scene.size <= 300
+    for name in ("embed: Embedding", "head: Mm", "common: ", "blocks"):
+        assert name in text
+    assert "embed.weight: leaf · parameter, shape (9, 4) float32, also head.weight" in text
+    assert drawing.snapshot.named("head.weight") is drawing.snapshot.named("embed.weight")
+
+
 def test_after_backward_a_fold_counts_what_is_freed():
     model = Transformer(layers=6)
     loss = loss_of(model, torch.randint(0, 50, (2, 8)))
