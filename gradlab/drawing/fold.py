@@ -67,6 +67,7 @@ class Unit:
     rest: bool = False  # what is left of equal siblings whose first is open
     pattern: bool = False  # operations, not a module
     signature: tuple[Any, ...] = ()  # equal for blocks that are built alike
+    loose: dict[int, Path] = field(default_factory=dict)  # the whole graph's operations without parameters, by module
 
     @property
     def title(self) -> str:
@@ -157,10 +158,12 @@ def _tree(snapshot: Snapshot) -> Unit:
         if path is None:
             continue
         root.nodes.append(number)
+        if own[number] is None:
+            root.loose[number] = path
         for depth in range(1, len(path) + 1):
             unit = index.get(path[:depth])
             if unit is None:
-                unit = index[path[:depth]] = Unit(path[:depth])
+                unit = index[path[:depth]] = Unit(path[:depth], loose=root.loose)
                 index[path[: depth - 1]].children.append(unit)
             unit.nodes.append(number)
             if own[number] is not None:
@@ -201,7 +204,8 @@ def _automatic(scene: Scene, tree: Unit, opened: set[str], frames: list[Unit]) -
         units.remove(unit)
         inside = _open(unit)
         grows = len(inside) - 1 + _loose(unit, inside)
-        if not forced and (visible >= GOAL or (visible >= FEW and visible + grows > GOAL) or visible + grows > MANY):
+        enough = visible >= GOAL or (visible >= FEW and (unit.rest or visible + grows > GOAL))
+        if not forced and (enough or visible + grows > MANY):
             closed.append(unit)
             if not opened or not any(".".join(u.path) in opened for u in units):
                 break
@@ -213,7 +217,16 @@ def _automatic(scene: Scene, tree: Unit, opened: set[str], frames: list[Unit]) -
         visible += grows
         if unit.times == 1:
             frames.append(unit)
-    return closed + units
+    return _apart(closed + units)
+
+
+def _apart(units: list[Unit]) -> list[Unit]:
+    """No operation in two units: loops that take turns would both claim what is between their blocks."""
+    seen: set[int] = set()
+    for unit in units:
+        unit.nodes = [number for number in unit.nodes if number not in seen]
+        seen.update(unit.nodes)
+    return units
 
 
 def _open(unit: Unit) -> list[Unit]:
@@ -238,14 +251,23 @@ def _merged(siblings: list[Unit]) -> list[Unit]:
         if merged and unit.path[-1].isdigit() and unit.signature == signature and len(unit.signature) > 2:
             run = merged[-1]
             if run.times == 1:
-                run = merged[-1] = Unit(run.path, list(run.nodes), [run], 1, run.path)
+                run = merged[-1] = Unit(run.path, list(run.nodes), [run], 1, run.path, loose=run.loose)
             run.nodes += unit.nodes
             run.children.append(unit)
             run.times, run.last = run.times + 1, unit.path
         else:
             merged.append(unit)
         signature = unit.signature
+    for run in merged:
+        if run.times > 1:
+            run.nodes += _between(run)
     return merged
+
+
+def _between(run: Unit) -> list[int]:
+    """What a loop does between its blocks belongs to it: activations, residual sums."""
+    first, last, around = max(run.nodes), min(run.nodes), run.path[:-1]
+    return [n for n, path in run.loose.items() if last < n < first and path == around[: len(path)]]
 
 
 def _stretches(scene: Scene, units: list[Unit]) -> list[Unit]:

@@ -76,6 +76,19 @@ class Tied(torch.nn.Module):
         return {"logits": self.head(x), "hidden": (x,)}
 
 
+def test_what_a_loop_does_between_its_blocks_belongs_to_it():
+    blocks = torch.nn.ModuleList(torch.nn.Linear(4, 4) for _ in range(80))
+    x = torch.ones(1, 4)
+    for block in blocks:
+        x = x + block(x).tanh()
+    drawing = draw(x, params={"blocks": blocks})
+    text = drawing.text()
+    assert 15 <= drawing.scene.size <= 30
+    (rest,) = re.findall(r"\[blocks\.(\d+) – 79 +×\d+: (\d+) operations", text)
+    assert int(rest[1]) >= 4 * (80 - int(rest[0])) - 3  # a Linear is two operations, with Tanh and Add
+    assert len(re.findall(r"Tanh #\d+ \(", text)) <= int(rest[0]) + 1
+
+
 def test_modules_that_share_a_weight_keep_their_names():
     model = Tied()
     drawing = draw(model(torch.tensor([1, 2])), params=model)
