@@ -56,7 +56,8 @@ def _copied(array: np.ndarray, memo: dict) -> np.ndarray:
     owner = array
     while isinstance(owner.base, np.ndarray):
         owner = owner.base
-    if not (owner.flags.c_contiguous or owner.flags.f_contiguous) or owner.dtype != array.dtype:
+    whole = owner.flags.c_contiguous or owner.flags.f_contiguous
+    if not (whole and array.size) or owner.dtype != array.dtype:
         return array.copy(order="K")
     key = ("gradlab memory", id(owner))
     if key not in memo:

@@ -248,7 +248,28 @@ def arguments(op: Any, text: str) -> TypeError:
     return TypeError(f"{op.label}({', '.join(op.names)}) {text}")
 
 
-def shapes(op: Any, arrays: list, error: Exception) -> RuntimeError:
+def operand(op: Any, place: int, value: Any) -> TypeError:
+    name = op.names[place] if place < len(op.names) else "other"
+    return TypeError(f"{op.label}(): argument '{name}' must be Tensor, not {type(value).__name__}")
+
+
+def check_no_bool(operands: list) -> None:
+    """torch subtracts no truth values: what is meant is mostly the opposite of a mask."""
+    bools = [x.dtype == bool if hasattr(x, "dtype") else isinstance(x, bool) for x in operands]
+    if all(bools):
+        raise RuntimeError(
+            "Subtraction, the `-` operator, with two bool tensors is not supported. Use `^` or logical_xor()."
+        )
+    if any(bools):
+        raise RuntimeError(
+            "Subtraction, the `-` operator, with a bool tensor is not supported. To invert a mask use `~` or logical_not()."
+        )
+
+
+def shapes(op: Any, arrays: list, error: Exception) -> Exception:
+    if isinstance(error, TypeError):
+        check_no_bool(arrays)
+        return error
     found = [list(a.shape) for a in arrays if hasattr(a, "shape")]
     if "broadcast" in str(error) and len(found) == 2:
         return RuntimeError(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
 from itertools import compress
 from typing import Any
 
@@ -126,8 +128,11 @@ class Function:
     vjp = backward
 
     @classmethod
-    def apply(cls, *args: Any) -> Any:
+    def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run forward and record a node for it."""
+        is_split = cls.setup_context is not Function.setup_context
+        if kwargs or is_split:
+            args = _bound(cls.forward, () if is_split else (None,), args, kwargs, is_split)
         ctx: Any = new(cls._backward_cls)
         inputs = [x if isinstance(x, TensorBase) else None for x in args]
         ctx.edges = tuple(x._gradient_edge() if modes.grad else None for x in inputs if x is not None)
@@ -137,11 +142,11 @@ class Function:
         ctx.materialize_grads = True
         before = modes.set(grad=False)
         try:
-            if cls.setup_context is Function.setup_context:
-                found = cls.forward(ctx, *args)
-            else:
+            if is_split:
                 found = cls.forward(*args)
                 cls.setup_context(ctx, args, found)
+            else:
+                found = cls.forward(ctx, *args)
         finally:
             modes.set(**before)
         results = _place_outputs(ctx, inputs, list(found) if isinstance(found, tuple | list) else [found])
@@ -152,6 +157,16 @@ class Function:
 
 
 InplaceFunction = Function  # torch's name for one that writes its inputs
+
+
+def _bound(forward: Callable, first: tuple, args: tuple, kwargs: dict, fill: bool) -> tuple:
+    """The arguments in forward's order: named ones put in their place, defaults filled in where setup_context will see them."""
+    bound = inspect.signature(forward).bind(*first, *args, **kwargs)
+    if fill:
+        bound.apply_defaults()
+    if bound.kwargs:
+        raise TypeError(f"forward() got {', '.join(bound.kwargs)} by name, but not all of its arguments before")
+    return bound.args[len(first) :]
 
 
 def _place_outputs(ctx: Any, inputs: list, outputs: list) -> list:

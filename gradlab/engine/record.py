@@ -24,6 +24,8 @@ from gradlab.engine.node import numbers
 from gradlab.engine.saved import FREED, SavedTensor, SavingNode, raw, recorded, save_input, save_result
 from gradlab.engine.tensor import INFERENCE, TensorBase, make, ndarray, new
 
+OPERANDS = (np.ndarray, np.generic, float, int, complex)  # what arithmetic takes beside tensors
+
 
 def operator(node_name: str | None, forward: Callable, /, **options: Any) -> Callable:
     """Make a function on tensors that runs ``forward`` on their arrays and records a node of class ``node_name``.
@@ -134,6 +136,11 @@ class Operator:
         if all(map(is_, arrays, values)):
             return self.forward(*values)
         if self.promote:
+            for i in () if self.listed else self.places or range(len(values)):
+                if not isinstance(arrays[i], OPERANDS) and (values[i] is not None or self.defaults[self.names[i]] is not None):
+                    raise errors.operand(self, i, values[i])
+            if self.promote == "no bool":
+                errors.check_no_bool(arrays[:2])
             arrays = dtypes.promoted(arrays, self.places or range(len(arrays)), self.promote == "float")
         try:
             out = self.forward(*arrays)
@@ -297,9 +304,11 @@ def _two_tensors(op: Operator) -> Callable:
         if word == EXTRAS or not isinstance(self, TensorBase) or self._counter is INFERENCE:
             return run((self, other), {})
         x, y = self._array, other._array if isinstance(other, TensorBase) else other
+        if y is other and y.__class__ is not float and y.__class__ is not int:
+            return run((self, other), {})
         try:
             out = forward(x, y)
-        except ValueError as error:
+        except (ValueError, TypeError) as error:
             raise errors.shapes(op, [x, y], error) from error
         if out.dtype is not x.dtype or (y is not other and y.dtype is not x.dtype):
             return run((self, other), {})

@@ -222,7 +222,7 @@ class ParameterList(_Numbered):
         super().__setitem__(index, value if isinstance(value, Parameter) else Parameter(value))
 
     def extra_repr(self) -> str:
-        return "\n".join([f"({name}): Parameter of size {list(p.shape)}" for name, p in self._parameters.items()])
+        return _listed({name: p.dtype for name, p in self._parameters.items()}, self._parameters)
 
 
 class ParameterDict(_Named):
@@ -245,4 +245,9 @@ class ParameterDict(_Named):
         self.register_parameter(key, value if isinstance(value, Parameter) else Parameter(value))
 
     def extra_repr(self) -> str:
-        return "\n".join([f"({name}): Parameter of size {list(p.shape)}" for name, p in self._parameters.items()])
+        return _listed({name: p.type() for name, p in self._parameters.items()}, self._parameters)
+
+
+def _listed(kinds: dict[str, Any], parameters: Any) -> str:
+    sizes = {name: "x".join(map(str, p.shape)) for name, p in parameters.items()}
+    return "\n".join([f"  ({name}): Parameter containing: [{kinds[name]} of size {size}]" for name, size in sizes.items()])

@@ -14,7 +14,16 @@ from gradlab.engine import RemovableHandle
 from gradlab.engine.node import Hooks
 from gradlab.nn.parameter import Buffer, Parameter
 
-IncompatibleKeys = namedtuple("IncompatibleKeys", "missing_keys unexpected_keys")
+
+class IncompatibleKeys(namedtuple("IncompatibleKeys", "missing_keys unexpected_keys")):
+    """What load_state_dict found missing and unexpected."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "_" + super().__repr__() if any(self) else "<All keys matched successfully>"
+
+    __str__ = __repr__
 
 
 class Module:

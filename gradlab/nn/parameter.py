@@ -32,6 +32,12 @@ class Parameter(Tensor):
     def __repr__(self) -> str:
         return "Parameter containing:\n" + super().__repr__()
 
+    def __deepcopy__(self, memo: dict) -> Any:
+        """A parameter on memory of its own, without `.grad`, as torch copies one."""
+        if id(self) not in memo:
+            memo[id(self)] = type(self)(make(self._array.copy(order="K")), self.requires_grad)
+        return memo[id(self)]
+
 
 class Buffer(Tensor):
     """A tensor that a Module keeps in its state but does not train.
@@ -43,7 +49,6 @@ class Buffer(Tensor):
     (['mean'], [])
     """
 
-    __slots__ = ("persistent",)
     persistent: bool
 
     def __new__(cls, data: Any = None, *, persistent: bool = True) -> Any:

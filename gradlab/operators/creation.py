@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -30,39 +32,48 @@ def finished(array: np.ndarray, requires_grad: bool = False, device: Any = None)
 
 
 def _plain(data: Any) -> Any:
-    """Nested lists with the tensors in them taken to plain values."""
-    if isinstance(data, TensorBase):
-        return data._array
+    """Nested lists with the tensors in them taken to plain values: one element each, as in torch."""
     if isinstance(data, (list, tuple)):
-        return [_plain(item) for item in data]
-    return data
+        return [_element(item) if isinstance(item, TensorBase) else _plain(item) for item in data]
+    return data._array if isinstance(data, TensorBase) else data
+
+
+def _element(tensor: Any) -> np.ndarray:
+    if tensor._array.size != 1:
+        raise ValueError(
+            "only one element tensors can be converted to Python scalars. gradlab.stack makes one tensor of several."
+        )
+    return tensor._array.reshape(())
 
 
 def _guessed(data: Any) -> np.dtype | None:
-    """The dtype of Python numbers: the default one for floats, int64, bool; None where an array says it."""
+    """The dtype of Python numbers: the default one for floats, int64, bool; None where an array alone says it."""
     if isinstance(data, (np.ndarray, np.generic)):
         return None
-    flat, stack = [], [data]
+    kinds: set[Any] = set()
+    stack = [data]
     while stack:
         item = stack.pop()
         if isinstance(item, (list, tuple)):
             stack.extend(item)
-        elif isinstance(item, (np.ndarray, np.generic)):
-            flat.append(item.dtype.kind)
         else:
-            flat.append(
-                "f"
-                if isinstance(item, float)
-                else "b"
-                if isinstance(item, (bool, np.bool_))
-                else "i"
-                if isinstance(item, int)
-                else "?"
-            )
-    kinds = set(flat)
-    if not kinds or "f" in kinds:
+            kinds.add(item.dtype if isinstance(item, (np.ndarray, np.generic)) else type(item))
+    found = [kind if isinstance(kind, np.dtype) else _python_dtype(kind) for kind in kinds]
+    if not found:
         return dtypes.get_default_dtype().numpy
-    return np.dtype(bool) if kinds == {"b"} else np.dtype(np.int64) if kinds <= {"i", "u", "b"} else None
+    return None if None in found else functools.reduce(dtypes.promote_types, found)
+
+
+def _python_dtype(kind: type) -> np.dtype | None:
+    if issubclass(kind, float):
+        return dtypes.get_default_dtype().numpy
+    if issubclass(kind, int):
+        return np.dtype(bool if kind is bool else np.int64)
+    if issubclass(kind, str):
+        raise TypeError("new(): invalid data type 'str'")
+    if issubclass(kind, (complex, Sequence)) or hasattr(kind, "__array__") or hasattr(kind, "__array_interface__"):
+        return None
+    raise RuntimeError(f"Could not infer dtype of {kind.__name__}")
 
 
 def _to_array(data: Any, dtype: Any) -> np.ndarray:

@@ -601,6 +601,8 @@ def setitem(self, key, value):
     """`self[key] = value`, written into the memory and into the history."""
     target, indices = _basic(self, key)
     if not isinstance(value, TensorBase):
+        if not is_number(value):
+            raise TypeError(f"can't assign a {type(value).__name__} to a {self.type()}. Make it a tensor first.")
         value = make(np.asarray(value, dtype=self._array.dtype))
     if indices is None:
         value = _fitting(value, target.shape)

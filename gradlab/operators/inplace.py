@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gradlab.engine import operator
+from gradlab.engine import TensorBase, operator
 from gradlab.operators import indexing, linalg, neural, pointwise, reduction, shape
 from gradlab.operators._arguments import axis, is_number
 from gradlab.operators._views import copy
@@ -49,6 +49,8 @@ def copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
     """
     if is_number(src):
         return fill_(self, src)
+    if not isinstance(src, TensorBase):
+        raise TypeError(f"copy_(): argument 'other' must be Tensor, not {type(src).__name__}")
     return copied_onto_itself(self, src) if src is self else copied_into(self, src)
 
 

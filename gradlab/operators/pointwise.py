@@ -11,6 +11,7 @@ import numpy as np
 
 from gradlab import dtypes
 from gradlab.engine import TensorBase, operator
+from gradlab.errors import check_no_bool
 from gradlab.operators._arguments import is_number
 
 zeros_like_grad = operator(None, lambda like: np.zeros_like(like))
@@ -38,20 +39,20 @@ plus_scaled = operator(
     other=lambda g, alpha: g * alpha,
     promote="common",
 )
-minus = operator("SubBackward0", np.subtract, self=lambda g: g, other=lambda g: -g, promote="common")
+minus = operator("SubBackward0", np.subtract, self=lambda g: g, other=lambda g: -g, promote="no bool")
 minus_scaled = operator(
     "SubBackward0",
     lambda self, other, alpha: self - other * alpha,
     self=lambda g: g,
     other=lambda g, alpha: g * -alpha,
-    promote="common",
+    promote="no bool",
 )
 rsub_tensor = operator(
     "RsubBackward0",
     lambda self, other, alpha=1: other - (self if alpha == 1 else self * alpha),
     self=lambda g, alpha: g * -alpha,
     other=lambda g: g,
-    promote="common",
+    promote="no bool",
 )
 rsub_number = operator(
     "RsubBackward1",
@@ -141,6 +142,7 @@ def rsub(self, other, *, alpha=1):
     tensor([-2., -3.])
     """
     if is_number(other):
+        check_no_bool([getattr(self, "_array", self), other])
         return rsub_number(as_float_if(self, other, alpha), other, alpha)
     return rsub_tensor(self, other, alpha)
 
@@ -217,7 +219,7 @@ def positive(self):
     >>> gradlab.positive(gradlab.tensor([-1.0, 2.0]))
     tensor([-1.,  2.])
     """
-    if self.dtype == bool:
+    if self.dtype is dtypes.bool:
         raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
     return self
 
@@ -275,6 +277,7 @@ def pow(self, exponent):
     tensor([1., 4., 9.])
     """
     if is_number(exponent):
+        exponent = exponent.item() if isinstance(exponent, np.generic) else exponent
         return power_number(as_float_if(self, exponent), exponent)
     return number_power(self, as_float_if(exponent, self)) if is_number(self) else power(self, exponent)
 
@@ -315,13 +318,21 @@ tan = operator("TanBackward0", np.tan, self=lambda g, result: g * (1 + result * 
 asin = operator("AsinBackward0", np.arcsin, self=lambda g, self: g * rsqrt(1 - self * self), promote="float")
 acos = operator("AcosBackward0", np.arccos, self=lambda g, self: g * -rsqrt(1 - self * self), promote="float")
 atan = operator("AtanBackward0", np.arctan, self=lambda g, self: g / (self * self + 1), promote="float")
+
+
+def _reciprocal_of_squares(self, other):
+    """1 / (self² + other²), and 0 at the origin, where torch sends nothing on."""
+    squares = self * self + other * other
+    return where(squares == 0, 0, reciprocal(squares))
+
+
 atan2 = _of_tensors(
     "atan2",
     operator(
         "Atan2Backward0",
         np.arctan2,
-        self=lambda g, self, other: g * (other / (self * self + other * other)),
-        other=lambda g, self, other: g * (-self / (self * self + other * other)),
+        self=lambda g, self, other: g * (other * _reciprocal_of_squares(self, other)),
+        other=lambda g, self, other: g * (-self * _reciprocal_of_squares(self, other)),
         promote="float",
     ),
 )

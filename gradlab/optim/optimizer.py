@@ -231,10 +231,14 @@ def _check_parameter(p: Any) -> None:
 
 
 def _loaded(name: str, value: Any, parameter: Any) -> Any:
-    """A state value as one of ours: a step count as it is, anything else in the parameter's dtype."""
+    """A state value as one of ours: a step count as it is, anything else in the parameter's dtype.
+
+    Not a copy, as in torch: two optimizers that load one state dict go on with the same buffers.
+    """
     if not hasattr(value, "shape"):
         return deepcopy(value)
-    value = _from_torch(value).detach().clone()
+    if not isinstance(value, Tensor):
+        value = _from_torch(value).detach().clone()
     return value if name == "step" else value.to(parameter.dtype)
 
 

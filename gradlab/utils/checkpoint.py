@@ -13,6 +13,10 @@ from gradlab.autograd.graph import saved_tensors_hooks
 from gradlab.engine import TensorBase, modes
 
 
+class CheckpointError(RuntimeError):
+    """The second run of a checkpointed function did not save what the first one saved."""
+
+
 def checkpoint(
     function: Callable, *args: Any, use_reentrant: bool | None = None, preserve_rng_state: bool = True, **kwargs: Any
 ) -> Any:
@@ -70,25 +74,19 @@ class _Frame:
 
     def __init__(self, function: Callable, args: tuple, kwargs: dict, preserve: bool) -> None:
         self.function, self.args, self.kwargs = function, args, kwargs
-        self.rng, self.count, self.again = _Rng(preserve), 0, {}  # type: ignore[var-annotated]
+        self.rng, self.saved, self.again = _Rng(preserve), [], {}  # type: ignore[var-annotated]
 
     def forward(self) -> Any:
         with saved_tensors_hooks(self._pack, self._unpack):
             return self.function(*self.args, **self.kwargs)
 
     def _pack(self, tensor: Any) -> int:
-        self.count += 1
-        return self.count - 1
+        self.saved.append((tensor.shape, tensor.dtype))
+        return len(self.saved) - 1
 
     def _unpack(self, index: int) -> Any:
         if index not in self.again:
             self._recompute()
-        if index not in self.again:
-            raise RuntimeError(
-                f"checkpoint: the second run saved {len(self.again)} tensors, the first {self.count}. The "
-                "function must do the same "
-                "each time it runs."
-            )
         return self.again.pop(index)
 
     def _recompute(self) -> None:
@@ -100,6 +98,18 @@ class _Frame:
                 self.function(*detached, **self.kwargs)
         finally:
             modes.set(**before)
+        if len(found) < len(self.saved):
+            raise CheckpointError(
+                "torch.utils.checkpoint: A different number of tensors was saved during the original forward and recomputation: "
+                f"{len(self.saved)} and {len(found)}. The function must do the same each time it runs."
+            )
+        for number, (first, second) in enumerate(zip(self.saved, found, strict=False)):
+            if first != (second.shape, second.dtype):
+                raise CheckpointError(
+                    "torch.utils.checkpoint: Recomputed values have different metadata than during the forward pass: saved "
+                    f"tensor {number} was {list(first[0])}, {first[1]}, and is {list(second.shape)}, {second.dtype}. The "
+                    "function must do the same each time it runs."
+                )
         self.again = dict(enumerate(found))
 
 

@@ -234,3 +234,33 @@ def test_errors_name_the_class():
 
     with pytest.raises(RuntimeError, match=r"Implementing both 'backward' and 'vjp'.*Both"):
         Both.apply(gradlab.ones(1, requires_grad=True)).backward()
+
+
+@beside_torch
+def test_arguments_by_name_are_put_in_their_place(lib):
+    class Scale(lib.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, a=3):
+            return x * a
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 7, None
+
+    class Split(lib.autograd.Function):
+        @staticmethod
+        def forward(x, a=3):
+            return x * a
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            Split.inputs = inputs[1:]
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 7, None
+
+    x = lib.ones(1, requires_grad=True)
+    yield lib.autograd.grad(Scale.apply(x, a=2), x), Scale.apply(x=x, a=2), attempt(lambda: Scale.apply(a=2))
+    yield lib.autograd.grad(Split.apply(x), x), Split.inputs
+    yield lib.autograd.grad(Split.apply(a=2, x=x), x), Split.inputs

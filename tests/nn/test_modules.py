@@ -96,3 +96,16 @@ def test_first_values_have_torchs_distribution(make):
         assert abs(ours.mean() - theirs.mean()) < 0.15 * theirs.std()
         assert ours.std() == pytest.approx(theirs.std(), rel=0.1)
         assert np.abs(ours).max() == pytest.approx(np.abs(theirs).max(), rel=0.25)
+
+
+def test_what_was_loaded_and_lists_of_parameters_show_themselves_as_in_torch():
+    def shown(lib):
+        layer = lib.nn.Linear(1, 1)
+        found = [repr(layer.load_state_dict(layer.state_dict())), str(layer.load_state_dict({}, strict=False))]
+        module = lib.nn.Module()
+        module.one = lib.nn.ParameterList([lib.ones(2)])
+        module.two = lib.nn.ParameterList([lib.ones(2, 3), lib.tensor(1.0)])
+        module.named = lib.nn.ParameterDict({"a": lib.ones(2, 2), "b": lib.ones(1)})
+        return [*found, repr(module), repr(lib.nn.ParameterDict({}))]
+
+    assert [text.replace("gradlab.", "torch.") for text in shown(gradlab)] == shown(torch)
