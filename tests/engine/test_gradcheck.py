@@ -99,3 +99,11 @@ def test_what_is_refused():
         with pytest.raises(NotImplementedError):
             gradgradcheck(lambda x: x, x, **{option: True})
     assert issubclass(GradcheckError, RuntimeError)
+
+
+@beside_torch
+def test_an_input_that_overlaps_itself_is_refused(lib):
+    x = lib.ones(1, dtype=lib.float64, requires_grad=True).expand(3)
+    yield attempt(lambda: lib.autograd.gradcheck(lambda t: t * 2, x))
+    yield attempt(lambda: lib.autograd.gradcheck(lambda t: t * 2, x, raise_exception=False))
+    yield lib.autograd.gradcheck(lambda t: t * 2, x.contiguous())
