@@ -344,7 +344,7 @@ def _sides(comparison: Comparison) -> str:
         if picture is None or len(picture.snapshot.nodes) > 120:
             continue
         try:
-            parts.append(f"<div><b>{name}</b><br>{picture.svg()}</div>")
+            parts.append(f"<div><b>{name}</b><br>{picture.html()}</div>")
         except LayoutError:
             return ""
     return "".join(parts)

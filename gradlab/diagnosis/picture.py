@@ -81,6 +81,6 @@ def embedded(diagnosis: Diagnosis) -> str:
     if picture is None:
         return ""
     try:
-        return picture.svg()
+        return picture.html()
     except LayoutError:
         return ""

@@ -96,6 +96,10 @@ class Drawing:
         """The picture as SVG. Raises LayoutError when there is no layout engine."""
         return self._svg
 
+    def html(self) -> str:
+        """The picture as an <img>, to stand in other HTML. Raises LayoutError when there is no layout engine."""
+        return svg.image(self.svg(), self.text())
+
     def _dpi(self, pixels: float) -> int:
         """Two pixels a point, fewer in a picture so large that it would be heavy or that an engine would refuse it."""
         width, height = self.size()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+import urllib.parse
 
 from gradlab.drawing.themes import auto_rules
 
@@ -27,6 +28,12 @@ def finish(drawn: str, theme: str, words: str) -> str:
 def sized(picture: str, width: int, height: int) -> str:
     """The same picture, shown in another size."""
     return re.sub(r'<svg width="[\d.]+" height="[\d.]+"', f'<svg width="{width}" height="{height}"', picture, count=1)
+
+
+def image(picture: str, words: str) -> str:
+    """The picture as an <img>: a notebook that is not trusted would take an <svg> apart and leave its words."""
+    source = urllib.parse.quote(picture, safe=" !$()*,/:;=?@[]-_.~")
+    return f'<img style="max-width:100%;height:auto" alt="{html.escape(words)}" src="data:image/svg+xml,{source}">'
 
 
 def compact(drawn: str) -> str:

@@ -243,7 +243,7 @@ def graph_of(exercise: type[Exercise], namespace: dict[str, Any], status: str, s
     try:
         with time_limit(exercise.seconds), usual_modes(), warnings.catch_warnings(action="ignore"):
             tensors = exercise.graph({name: namespace[name] for name in exercise.names})
-            picture = gradlab.draw(next(iter(tensors.values())), tensors=tensors).svg()
+            picture = gradlab.draw(next(iter(tensors.values())), tensors=tensors).html()
     except KeyboardInterrupt:  # the learner's stop button
         raise
     except BaseException:  # nothing was recorded, or the answer raised: the verdict says so

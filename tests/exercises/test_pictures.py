@@ -22,7 +22,7 @@ def picture(exercise, source, status="failed"):
 def test_each_wrong_answer_is_drawn_without_a_warning(exercise):
     with warnings.catch_warnings(action="error"):
         for wrong in exercise.wrong:
-            assert "<svg" in picture(exercise, wrong.source), wrong.source
+            assert "data:image/svg+xml," in picture(exercise, wrong.source), wrong.source
 
 
 @pytest.mark.parametrize(
