@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -35,3 +36,13 @@ def bind(op: Any, args: tuple, options: dict) -> list:
     if options:
         raise errors.arguments(op, f"got an unexpected keyword argument '{next(iter(options))}'")
     return values
+
+
+def bound(forward: Callable, first: tuple, args: tuple, kwargs: dict, fill: bool) -> tuple:
+    """A Function's arguments in forward's order: named ones in their place, defaults filled in where setup_context sees them."""
+    found = inspect.signature(forward).bind(*first, *args, **kwargs)
+    if fill:
+        found.apply_defaults()
+    if found.kwargs:
+        raise TypeError(f"forward() got {', '.join(found.kwargs)} by name, but not all of its arguments before")
+    return found.args[len(first) :]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+import numpy as np
+
 INFERENCE_SAVED = (
     "Inference tensors cannot be saved for backward. This tensor was made under inference_mode(), which keeps no version "
     "counter: use no_grad() there, or clone() the tensor outside to get an ordinary one."
@@ -248,9 +250,23 @@ def arguments(op: Any, text: str) -> TypeError:
     return TypeError(f"{op.label}({', '.join(op.names)}) {text}")
 
 
-def operand(op: Any, place: int, value: Any) -> TypeError:
-    name = op.names[place] if place < len(op.names) else "other"
-    return TypeError(f"{op.label}(): argument '{name}' must be Tensor, not {type(value).__name__}")
+_OPERANDS = (np.ndarray, np.generic, float, int, complex)  # what arithmetic takes: arrays and numbers
+
+
+def check_operands(op: Any, arrays: list) -> None:
+    """TypeError for an operand that is neither tensor nor number; None stands where it is the default, as a bound of clamp."""
+    for i in () if op.listed else op.places or range(len(arrays)):
+        value, name = arrays[i], op.names[i]
+        if not isinstance(value, _OPERANDS) and (value is not None or op.defaults[name] is not None):
+            raise TypeError(f"{op.label}(): argument '{name}' must be Tensor, not {type(value).__name__}")
+    if op.promote == "no bool":
+        check_no_bool(arrays[:2])
+
+
+def check_bool(wanted: Any) -> None:
+    """requires_grad is True or False, nothing that only counts as such."""
+    if type(wanted) is not bool:
+        raise RuntimeError(f"requires_grad must be a bool, not {type(wanted).__name__}")
 
 
 def check_no_bool(operands: list) -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable
 from itertools import compress
 from typing import Any
 
 import numpy as np
 
 from gradlab import errors
+from gradlab._signature import bound
 from gradlab.autograd._once import once_differentiable
 from gradlab.engine.modes import EXTRAS, modes, notify
 from gradlab.engine.node import numbers
@@ -132,7 +131,7 @@ class Function:
         """Run forward and record a node for it."""
         is_split = cls.setup_context is not Function.setup_context
         if kwargs or is_split:
-            args = _bound(cls.forward, () if is_split else (None,), args, kwargs, is_split)
+            args = bound(cls.forward, () if is_split else (None,), args, kwargs, is_split)
         ctx: Any = new(cls._backward_cls)
         inputs = [x if isinstance(x, TensorBase) else None for x in args]
         ctx.edges = tuple(x._gradient_edge() if modes.grad else None for x in inputs if x is not None)
@@ -157,16 +156,6 @@ class Function:
 
 
 InplaceFunction = Function  # torch's name for one that writes its inputs
-
-
-def _bound(forward: Callable, first: tuple, args: tuple, kwargs: dict, fill: bool) -> tuple:
-    """The arguments in forward's order: named ones put in their place, defaults filled in where setup_context will see them."""
-    bound = inspect.signature(forward).bind(*first, *args, **kwargs)
-    if fill:
-        bound.apply_defaults()
-    if bound.kwargs:
-        raise TypeError(f"forward() got {', '.join(bound.kwargs)} by name, but not all of its arguments before")
-    return bound.args[len(first) :]
 
 
 def _place_outputs(ctx: Any, inputs: list, outputs: list) -> list:

@@ -24,8 +24,6 @@ from gradlab.engine.node import numbers
 from gradlab.engine.saved import FREED, SavedTensor, SavingNode, raw, recorded, save_input, save_result
 from gradlab.engine.tensor import INFERENCE, TensorBase, make, ndarray, new
 
-OPERANDS = (np.ndarray, np.generic, float, int, complex)  # what arithmetic takes beside tensors
-
 
 def operator(node_name: str | None, forward: Callable, /, **options: Any) -> Callable:
     """Make a function on tensors that runs ``forward`` on their arrays and records a node of class ``node_name``.
@@ -136,11 +134,7 @@ class Operator:
         if all(map(is_, arrays, values)):
             return self.forward(*values)
         if self.promote:
-            for i in () if self.listed else self.places or range(len(values)):
-                if not isinstance(arrays[i], OPERANDS) and (values[i] is not None or self.defaults[self.names[i]] is not None):
-                    raise errors.operand(self, i, values[i])
-            if self.promote == "no bool":
-                errors.check_no_bool(arrays[:2])
+            errors.check_operands(self, arrays)
             arrays = dtypes.promoted(arrays, self.places or range(len(arrays)), self.promote == "float")
         try:
             out = self.forward(*arrays)

@@ -118,8 +118,7 @@ class TensorBase:
 
     @requires_grad.setter
     def requires_grad(self, wanted: bool) -> None:
-        if type(wanted) is not bool:
-            raise RuntimeError(f"requires_grad must be a bool, not {type(wanted).__name__}")
+        errors.check_bool(wanted)
         if self._edge is not None:
             raise errors.not_leaf(self)
         if wanted and self._array.dtype.kind != "f":
