@@ -67,20 +67,18 @@ class OperatorNode(SavingNode):
     def output_number(self, name: str) -> int:
         return self.plan.output_number(name)
 
-    def __getattr__(self, name: str) -> Any:
-        slots = {*type(self).slots, *self.saves}
-        if name.startswith("_raw_saved_") and name[11:] in slots:
-            return SavedTensor(self, name[11:])
-        if name.startswith("_saved_") and name[7:] in slots:
-            return self.read(name[7:])
-        if name.startswith("_saved_") and name[7:] in self.plan.kept:
-            return self.kept[self.plan.kept.index(name[7:])]
-        raise AttributeError(f"'{self.name()}' object has no attribute '{name}'")
+    def _saved(self, name: str, as_slot: bool) -> Any:
+        """What ``_saved_<name>`` shows, or ``_raw_saved_<name>``: properties of each class, as __getattr__ slows all reading."""
+        if name in type(self).slots or name in self.saves:
+            return SavedTensor(self, name) if as_slot else self.read(name)
+        if as_slot or name not in self.plan.kept:
+            raise AttributeError(f"'{self.name()}' object has no attribute '{'_raw' * as_slot}_saved_{name}'")
+        return self.kept[self.plan.kept.index(name)]
 
     def __dir__(self) -> list[str]:
         slots = {*type(self).slots, *self.saves}
         more = [f"_saved_{n}" for n in {*slots, *self.plan.kept}] + [f"_raw_saved_{n}" for n in slots]
-        return sorted({*super().__dir__(), *more})
+        return sorted({*[n for n in super().__dir__() if "_saved_" not in n], *more})
 
 
 class Operator:
@@ -111,10 +109,10 @@ class Operator:
         self.listed = {"tensors", "indices"} & set(self.names)  # what may be a list of tensors
         count = len(self.inputs)  # a plan for each set of inputs that need a gradient, and of tensors among the options
         self.plan = cache(lambda *key: Plan(self, key[:count], key[count:]))
-        named = {name for f in self.formulas for name in _wanted(f)}
+        self.named = named = {name for f in self.formulas for name in _wanted(f)}
         allowed = {*self.inputs, "result"} if len(self.inputs) == 1 >= len(named) else set(self.inputs)
-        few = len(self.inputs) in (1, 2) and not (self.many or self.optional)
-        self.simple = bool(node_name and few and not (view or outputs or backward) and named <= allowed)
+        special = view or outputs or backward or self.many or self.optional or len(self.inputs) not in (1, 2)
+        self.simple = bool(node_name and not special and named <= allowed)
         self.slots = tuple(n for n in (*self.inputs, *self.results) if n in named)
         self.node_name = node_name
         self.label = (node_name or getattr(forward, "__name__", "operator")).split("Backward")[0].lower()
@@ -123,14 +121,15 @@ class Operator:
     def node_class(self) -> type:
         """The class of this operator's nodes; made when the first is recorded, since importing makes hundreds of operators."""
         fields = ("plan",) if self.simple else ("plan", "kept", "outputs")
-        return type(self.node_name, (OperatorNode,), {"slots": self.slots, "__slots__": fields, "__module__": "gradlab"})
+        body: dict[str, Any] = {"slots": self.slots, "__slots__": fields, "__module__": "gradlab"}
+        for name in self.named:
+            body["_saved_" + name] = property(lambda node, name=name: node._saved(name, False))
+            body["_raw_saved_" + name] = property(lambda node, name=name: node._saved(name, True))
+        return type(self.node_name, (OperatorNode,), body)
 
     def run(self, args: tuple, options: dict) -> Any:
         values: Any = args if len(args) == len(self.names) and not options else bind(self, args, options)
-        if self.listed:
-            arrays = [_array(v) for v in values]
-        else:
-            arrays = [v._array if isinstance(v, TensorBase) else v for v in values]
+        arrays = [v._array if isinstance(v, TensorBase) else _array(v) if self.listed else v for v in values]
         if all(map(is_, arrays, values)):
             return self.forward(*values)
         if self.promote:
@@ -225,10 +224,9 @@ class Plan:
         if self.kept:
             lines.append(" " + "".join(f"v{count + i}, " for i in range(len(self.kept))) + "= node.kept")
         lines.append(f" return ({', '.join(self.calls)},)")
-        names: dict[str, Any] = {"FREED": FREED, "errors": errors, "raw": raw, "recorded": recorded}
-        names.update((f"f{i}", f) for i, f in enumerate(self.formulas))
-        exec("\n".join(lines), names)
-        return names["run"]
+        formulas = {f"f{i}": f for i, f in enumerate(self.formulas)}
+        exec("\n".join(lines), names := {"FREED": FREED, "errors": errors, "raw": raw, "recorded": recorded, **formulas})
+        return names["run"]  # type: ignore[return-value]
 
 
 READ_INPUT = "x{0}._array if guard{0} is None and x{0}._counter is None else raw(node, x{0}, guard{0}, version{0})"
@@ -241,8 +239,8 @@ READ_RECORDED = "recorded(node, x{0}, guard{0}, version{0}, {1})"
 
 def _one_tensor(op: Operator) -> Callable:
     """One tensor first, then plain options: exp, and also reductions, views, softmax."""
-    forward, run, simple, to_float, count = op.forward, op.run, op.simple, op.promote == "float", len(op.names) - 1
-    plan: Any = None
+    forward, run, simple, view, to_float = op.forward, op.run, op.simple, op.view, op.promote == "float"
+    count, plan = len(op.names) - 1, None
 
     def function(self: Any, *options: Any, **named: Any) -> Any:
         nonlocal plan
@@ -264,7 +262,7 @@ def _one_tensor(op: Operator) -> Callable:
         result = new(TensorBase._class)
         result._array = out if type(out) is ndarray else np.asarray(out)
         result._view = result._meta = result._counter = result._edge = edge = None
-        if op.view:
+        if view:
             op.mark_view(forward, self, options, result)
         if word:
             result._edge = edge = self._edge if self._view is None and self._edge is not None else self._gradient_edge()
@@ -276,13 +274,9 @@ def _one_tensor(op: Operator) -> Callable:
             if not simple:
                 result._edge = (node, 0) if out.dtype.kind == "f" else None
                 node.kept, node.outputs = [x.shape if of else options[i - 1] for i, of in plan.keeps], None
-            if plan.saves == ("result",):
-                result._counter = [0]
-                node.saved = (result._array, result._counter, 0)
-            else:
-                node.saved = ()
-                for _, of in plan.stores:
-                    node.saved += save_input(self) if of is None else save_result(result, 0)
+            node.saved = ()
+            for _, of in plan.stores:
+                node.saved += save_input(self) if of is None else save_result(result, 0)
         return result
 
     return function
@@ -321,9 +315,11 @@ def _two_tensors(op: Operator) -> Callable:
             node.edges, node.number, node.extras, node.plan = (edge_x, edge_y), next(numbers), None, plan
             node.shape, node.dtype = out.shape, out.dtype
             result._edge = (node, 0)
-            node.saved = ()
+            saved: tuple = ()
             for of_other in plan.second:
-                node.saved += save_input(other if of_other else self)
+                x = other if of_other else self
+                saved += save_input(x) if x is y else (x, None, 0 if x._counter is None else x._counter[0])
+            node.saved = saved
         return result
 
     return function
@@ -334,8 +330,8 @@ def _two_tensors(op: Operator) -> Callable:
 
 def _taken(formula: Callable, order: tuple[str, ...]) -> list[str]:
     """The arguments of a formula's call, in the names of the lines that a plan writes."""
-    first = "grads" if formula.__code__.co_varnames[0] == "grads" else "g"
-    return [first, *[f"v{order.index(name)}" for name in _wanted(formula)]]
+    first = formula.__code__.co_varnames[0]
+    return [first if first == "grads" else "g", *[f"v{order.index(name)}" for name in _wanted(formula)]]
 
 
 def _wanted(formula: Callable) -> list[str]:

@@ -66,7 +66,7 @@ def raw(node: Any, thing: Any, guard: Any, version: Any, number: int = 0) -> Any
     if guard is SEVERAL:
         return [raw(node, *slot) for slot in thing]
     if guard.__class__ is Packed:
-        return _unpack(node, thing, guard)._array
+        return errors.check_unpacked(node, guard.unpack(thing))._array
     array, counter = (thing._array, thing._counter) if guard is None else (thing, guard)
     if counter is not None and counter[0] != version:
         raise errors.modified(node, array, version, counter[0])
@@ -80,7 +80,7 @@ def recorded(node: Any, thing: Any, guard: Any, version: Any, number: int = 0) -
     if guard is SEVERAL:
         return [recorded(node, *slot) for slot in thing]
     if isinstance(guard, Packed):
-        thing = _unpack(node, thing, guard)
+        thing = errors.check_unpacked(node, guard.unpack(thing))
         return _tensor(thing._array, thing._counter, (node, guard.edge) if isinstance(guard.edge, int) else guard.edge)
     raw(node, thing, guard, version)
     return thing if guard is None else _tensor(thing, guard, (node, number))
@@ -90,10 +90,6 @@ def _tensor(array: Any, counter: Any, edge: Any) -> Any:
     tensor = make(array)
     tensor._counter, tensor._edge = counter, edge
     return tensor
-
-
-def _unpack(node: Any, packed: Any, how: Packed) -> Any:
-    return errors.check_unpacked(node, how.unpack(packed))
 
 
 class SavingNode(Node):

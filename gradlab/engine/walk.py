@@ -67,22 +67,22 @@ class Walk:
 
     def _walk(self, order: list[Node]) -> None:
         pending, waiting, create, limited = self.pending, self.waiting, self.create, self.into is not None
-        special, complete = {node for node, _ in self.into or ()}, []
+        special, complete, anomaly = {node for node, _ in self.into or ()}, [], modes.anomaly
         for edge, g in self.starts:
             if edge[0] in waiting:
                 self._deliver(edge, g)
         while order:
             node = order.pop()
             g, runs = pending.pop(node, None), not limited or node in self.leads
-            if modes.anomaly:
-                grads = modes.anomaly.run(node, self._visit, g)
+            if anomaly:
+                grads = anomaly.run(node, self._visit, g)
             elif g is None or node.extras is not None or not runs or node in special:
                 grads = self._visit(node, g)
             else:
                 grads = node.apply_recorded(g) if create else node.apply(g)
             if runs and not self.keep:
                 node.free()
-            for edge, g in zip(node.edges, grads, strict=True):
+            for edge, g in zip(node.edges, grads):  # noqa: B905 - strict costs as much as the loop
                 if edge is None or (limited and edge[0] not in waiting):
                     continue
                 into = edge[0]

@@ -174,8 +174,9 @@ class Module:
     def __getattr__(self, name: str) -> Any:
         fields = self.__dict__
         for kind in ("_parameters", "_buffers", "_modules"):
-            if name in fields.get(kind, ()):
-                return fields[kind][name]
+            found = fields.get(kind)
+            if found and name in found:
+                return found[name]
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __delattr__(self, name: str) -> None:

@@ -570,7 +570,10 @@ def getitem(self, key):
     ([4, 5], [[0, 2], [3, 5]])
     """
     if type(key) is int and self._array.ndim:
-        return select_first(self, key)
+        size = self._array.shape[0]
+        if -size <= key < size:
+            return selected(self, 0, key % size)
+        raise IndexError(f"index {key} is out of bounds for dimension 0 with size {size}")
     found, indices = _basic(self, key)
     if indices is None:
         return _alias(self) if found is self else found
@@ -580,14 +583,6 @@ def getitem(self, key):
         return indexed(found, indices)
     except RuntimeError as error:
         raise IndexError(str(error)) from None
-
-
-def select_first(self, number):
-    """`self[number]` for a plain int."""
-    size = self._array.shape[0]
-    if not -size <= number < size:
-        raise IndexError(f"index {number} is out of bounds for dimension 0 with size {size}")
-    return selected(self, 0, number % size)
 
 
 aliased = operator("AliasBackward0", lambda self: self[...], view=True, self=lambda g: g)

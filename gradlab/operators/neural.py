@@ -35,7 +35,7 @@ relu = operator(
 )
 threshold_backward = operator(
     "ThresholdBackwardBackward0",
-    lambda grad_output, self: masked(grad_output, np.subtract((self <= 0).view(np.int8), 1)),
+    lambda grad_output, self: masked(grad_output, self.astype(bool)),  # relu's result is 0, positive or nan
     grad_output=lambda g, self: threshold_backward(g, self),
     self=lambda g: zeros_like_grad(g),
 )
