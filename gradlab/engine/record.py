@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache, cached_property
-from itertools import repeat
 from operator import is_
 from typing import Any
 
@@ -65,7 +64,8 @@ class OperatorNode(SavingNode):
         return self.plan.saves
 
     def output_number(self, name: str) -> int:
-        return self.plan.output_number(name)
+        results = self.plan.op.results
+        return results.index(name) if name in results else 0
 
     def _saved(self, name: str, as_slot: bool) -> Any:
         """What ``_saved_<name>`` shows, or ``_raw_saved_<name>``: properties of each class, as __getattr__ slows all reading."""
@@ -141,7 +141,7 @@ class Operator:
             raise errors.shapes(self, arrays, error) from error
         several = isinstance(out, (tuple, list))
         tensors = [make(o) for o in out] if several else [make(out)]
-        for number, tensor in enumerate(tensors if self.view else ()):
+        for number, tensor in enumerate(tensors) if self.view else ():
             self.mark_view(self.forward, values[0], arrays[1:], tensor, number if several else None)
         word = modes.word
         if word and self.node_name and (word != EXTRAS or modes.grad):
@@ -153,9 +153,9 @@ class Operator:
 
     def _record(self, values: Any, arrays: list, tensors: list) -> None:
         operands = values[self.places[0]] if self.many else map(values.__getitem__, self.places)
-        edges = tuple(map(_edge, operands))
+        edges = tuple([v._gradient_edge() if isinstance(v, TensorBase) else None for v in operands])
         need = (any(edges),) if self.many else map(bool, edges)
-        if not any(edges) or all(map(_of_inference, values, range(len(values)), repeat(self.places))):
+        if not any(edges) or _inference_alone(values, self.places):
             return
         extra = [n for i, n in self.optional if arrays[i] is not values[i]] if self.optional else ()  # tensors among these
         plan = self.plan(*need, *extra)
@@ -163,7 +163,8 @@ class Operator:
         node.edges, node.number, node.extras, node.plan = edges, next(numbers), None, plan
         node.shape, node.dtype = tensors[0]._array.shape, tensors[0]._array.dtype
         if not self.simple:
-            node.kept = [plan.need if i is None else _shape(values[i]) if of else values[i] for i, of in plan.keeps]
+            keeps = plan.keeps
+            node.kept = keeps and [plan.need if i is None else _shape(values[i]) if of else values[i] for i, of in keeps]
             node.outputs = None if len(tensors) == 1 else [(t._array.shape, t._array.dtype) for t in tensors]
         for number, tensor in enumerate(tensors):
             if tensor._array.dtype.kind == "f":
@@ -199,9 +200,6 @@ class Plan:
         """`run` on tensors, for a backward that is itself recorded."""
         return self._written(READ_RECORDED, READ_RECORDED)
 
-    def output_number(self, name: str) -> int:
-        return self.op.results.index(name) if name in self.op.results else 0
-
     def _written(self, read_input: str, read_result: str) -> Callable:
         """The few lines that nodes of this plan run, written out; for a product whose inputs both need a gradient:
 
@@ -219,8 +217,9 @@ class Plan:
             lines.append(" if node.saved is FREED: raise errors.freed(node)")
             lines.append(" " + ", ".join(f"x{i}, guard{i}, version{i}" for i in range(count)) + " = node.saved")
         for i, name in enumerate(self.saves):
-            read = read_result if name in self.op.results else read_input
-            lines.append(f" v{i} = {read.format(i, self.output_number(name))}")
+            results = self.op.results
+            read = read_result.format(i, results.index(name)) if name in results else read_input.format(i, 0)
+            lines.append(f" v{i} = {read}")
         if self.kept:
             lines.append(" " + "".join(f"v{count + i}, " for i in range(len(self.kept))) + "= node.kept")
         lines.append(f" return ({', '.join(self.calls)},)")
@@ -349,20 +348,21 @@ def _has_tensor(value: Any) -> bool:
     return isinstance(value, TensorBase) or (isinstance(value, (list, tuple)) and any(map(_has_tensor, value)))
 
 
-def _of_inference(value: Any, place: int, operands: list[int]) -> bool:
+def _inference_alone(values: Any, operands: Any) -> bool:
     """torch records nothing where all tensors were made in inference mode; a number as an operand is a tensor made now."""
-    if isinstance(value, TensorBase):
-        return value._counter is INFERENCE
-    if isinstance(value, (list, tuple)):
-        return all(_of_inference(v, place, operands) for v in value)
-    return not (isinstance(value, (int, float)) and place in operands)
+    for place, value in enumerate(values):
+        if isinstance(value, TensorBase):
+            outside = value._counter is not INFERENCE
+        elif isinstance(value, (list, tuple)):
+            outside = not _inference_alone(value, ())
+        else:
+            outside = isinstance(value, (int, float)) and place in operands
+        if outside:
+            return False
+    return True
 
 
 def _array(value: Any) -> Any:
     if isinstance(value, TensorBase):
         return value._array
     return [_array(v) for v in value] if isinstance(value, (list, tuple)) and _has_tensor(value) else value
-
-
-def _edge(value: Any) -> Any:
-    return value._gradient_edge() if isinstance(value, TensorBase) else None

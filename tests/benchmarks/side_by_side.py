@@ -1,20 +1,24 @@
-"""CPU time of gradlab beside torch on a lesson's graphs, in one process and one thread.
+"""CPU time of gradlab beside torch, hand-written numpy and HIPS autograd on a lesson's graphs, in one process and one thread.
 
-    python tests/benchmarks/side_by_side.py              # every workload
+    python tests/benchmarks/side_by_side.py              # every workload, and how a long chain grows
     python tests/benchmarks/side_by_side.py chain rnn --rounds 9
 
-The same step function runs in both libraries. Each round times both, in random order; the table shows the median of each and
-their ratio (below 1: gradlab is faster). The first losses must agree, else the workload has no ratio and the command fails.
+The same step function runs in gradlab and in torch; numpy's and HIPS autograd's (where it is installed) do the same work.
+Each round times them in random order; the table shows gradlab's median and its ratio to the others' (below 1: gradlab is
+faster), with the ratio that is wanted. The first losses must agree with torch's, else the command fails. ``growth`` runs
+chains of 1,000 to 1,000,000 operations: ten times as many may take twelve times as long, and as much memory, at most.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import os
 import random
 import statistics
 import sys
 import time
+import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
@@ -23,7 +27,12 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 
 import numpy as np
 
-LIMITS = {"chain": 1.1, "mlp_small": 1.0, "mlp_big": 1.1, "rnn": 1.1, "second_order": 1.2, "attention": 1.5, "convnet": 2.0}
+LIMITS = {  # the most that gradlab may take, in times what the other takes
+    "torch": {"chain": 1.1, "mlp_small": 1.0, "mlp_big": 1.1, "rnn": 1.1, "second_order": 1.2, "attention": 1.5, "convnet": 2.0},
+    "numpy": {"mlp_small": 1.5},
+    "hips": {"chain": 0.33},
+}
+GROWTH = 12  # for ten times the operations
 
 
 def normal(seed: int, *shape: int, scale: float = 1.0) -> np.ndarray:
@@ -137,14 +146,88 @@ def second_order(lib: Any) -> Callable:
     return step
 
 
+# -- by hand, and with HIPS autograd -----------------------------------------------------------------------------------
+
+
+def numpy_chain() -> Callable:
+    x, w, b = (np.array([v], np.float32) for v in (0.3, 1.1, 0.05))
+
+    def step() -> float:
+        ys, y = [], x
+        for _ in range(333):
+            product = y * w
+            out = np.tanh(product + b)
+            ys.append((y, out))
+            y = out
+        g, gw, gb = np.ones_like(x), np.zeros_like(x), np.zeros_like(x)
+        for before, after in reversed(ys):
+            g = g * (1 - after * after)
+            gb += g
+            gw += g * before
+            g = g * w
+        return float(gw[0])
+
+    return step
+
+
+def numpy_mlp(width: tuple[int, ...], batch: int) -> Callable:
+    ws = [normal(n, a, b, scale=a**-0.5) for n, (a, b) in enumerate(zip(width, width[1:], strict=False))]
+    bs = [np.zeros(w.shape[1], np.float32) for w in ws]
+    x, rows = normal(0, batch, width[0]), np.arange(batch)
+    y = np.random.default_rng(1).integers(0, width[-1], batch)
+
+    def step() -> float:
+        hs = [x]
+        for n, (w, b) in enumerate(zip(ws, bs, strict=True)):
+            h = hs[-1] @ w
+            h += b
+            hs.append(np.maximum(h, 0, out=h) if n < len(ws) - 1 else h)
+        z = h - h.max(1, keepdims=True)
+        e = np.exp(z)
+        total = e.sum(1, keepdims=True)
+        loss = float((np.log(total[:, 0]) - z[rows, y]).mean())
+        g = e / total
+        g[rows, y] -= 1
+        g /= np.float32(batch)
+        for n in reversed(range(len(ws))):
+            steps = [(ws[n], hs[n].T @ g), (bs[n], g.sum(0))]
+            g = (g @ ws[n].T) * (hs[n] > 0) if n else g
+            for parameter, gradient in steps:
+                gradient *= np.float32(0.1)
+                parameter -= gradient
+        return loss
+
+    return step
+
+
+def hips_chain() -> Callable:
+    import autograd.numpy as anp
+    from autograd import grad
+
+    def chained(x: Any, w: Any, b: Any) -> Any:
+        y = x
+        for _ in range(333):
+            y = anp.tanh(y * w + b)
+        return y[0]
+
+    gradient, given = grad(chained, (0, 1, 2)), [np.array([v], np.float32) for v in (0.3, 1.1, 0.05)]
+    return lambda: float(gradient(*given)[1][0])
+
+
+SMALL, BIG = ((784, 128, 64, 10), 64), ((784, 512, 512, 10), 512)
 WORKLOADS: dict[str, Callable] = {
     "chain": chain,
-    "mlp_small": mlp((784, 128, 64, 10), 64),
-    "mlp_big": mlp((784, 512, 512, 10), 512),
+    "mlp_small": mlp(*SMALL),
+    "mlp_big": mlp(*BIG),
     "convnet": convnet,
     "attention": attention,
     "rnn": rnn,
     "second_order": second_order,
+}
+OTHERS: dict[str, dict[str, Callable]] = {
+    "chain": {"numpy": numpy_chain, "hips": hips_chain},
+    "mlp_small": {"numpy": lambda: numpy_mlp(*SMALL)},
+    "mlp_big": {"numpy": lambda: numpy_mlp(*BIG)},
 }
 
 
@@ -158,8 +241,8 @@ def seconds(step: Callable, times: int) -> float:
     return statistics.median(found)
 
 
-def compare(name: str, rounds: int) -> float | None:
-    """Print one line; the ratio, or None where the losses differ."""
+def compare(name: str, rounds: int) -> bool:
+    """Print one line; whether the losses agree."""
     import torch
 
     import gradlab
@@ -169,27 +252,67 @@ def compare(name: str, rounds: int) -> float | None:
     first = {who: [step() for _ in range(5)] for who, step in steps.items()}
     if not np.allclose(first["gradlab"], first["torch"], rtol=2e-3, atol=1e-5):
         print(f"{name:13s} the losses differ: {first}")
-        return None
+        return False
+    for who, make in OTHERS.get(name, {}).items():
+        if who != "hips" or importlib.util.find_spec("autograd"):
+            steps[who] = make()
     times: dict[str, list[float]] = {who: [] for who in steps}
-    inner = max(1, min(50, int(0.05 / max(seconds(steps["torch"], 1), 1e-5))))
+    inner = {who: max(1, min(50, int(0.05 / max(seconds(step, 3), 1e-5)))) for who, step in steps.items()}
     for _ in range(rounds):
         for who, step in random.sample(list(steps.items()), len(steps)):
-            times[who].append(seconds(step, inner))
-    ours, theirs = statistics.median(times["gradlab"]), statistics.median(times["torch"])
-    ratio = ours / theirs
-    print(
-        f"{name:13s} gradlab {1e3 * ours:8.3f} ms   torch {1e3 * theirs:8.3f} ms   "
-        f"ratio {ratio:.2f}  (wanted {LIMITS[name]})"
-    )
-    return ratio
+            times[who].append(seconds(step, inner[who]))
+    ours = statistics.median(times.pop("gradlab"))
+    cells = [f"{who} {ours / statistics.median(t):.2f}x{_wanted(who, name)}" for who, t in times.items()]
+    print(f"{name:13s} gradlab {1e3 * ours:8.3f} ms   {'   '.join(cells)}", flush=True)
+    return True
+
+
+def _wanted(who: str, name: str) -> str:
+    limit = LIMITS[who].get(name)
+    return "" if limit is None else f" (wanted {limit})"
+
+
+def long_chain(length: int) -> None:
+    import gradlab
+
+    w = gradlab.tensor([1.001], requires_grad=True)
+    y = w
+    for n in range(length):
+        y = y * w if n % 2 else (y + w).tanh()
+    y.backward()
+
+
+def peak(length: int) -> int:
+    """The most memory that a chain of so many operations holds, in bytes."""
+    tracemalloc.start()
+    long_chain(length)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return most
+
+
+def growth() -> bool:
+    """Print how time and memory grow with the length of a chain; whether they are linear."""
+    lengths = (1_000, 10_000, 100_000, 1_000_000)
+    times = [seconds(lambda n=n: long_chain(n), max(1, 100_000 // n)) for n in lengths]
+    sizes = [peak(n) for n in lengths[1:-1]]  # below, Python's own spare lists hold a part
+    slower, larger = ([b / a for a, b in zip(found, found[1:], strict=False)] for found in (times, sizes))
+    print(f"growth        {'   '.join(f'{n:,}: {t:.3f} s' for n, t in zip(lengths, times, strict=True))}")
+    print(f"              ten times as many: time {_ratios(slower)}, memory {_ratios(larger)} (wanted {GROWTH})")
+    return max(*slower, *larger) <= GROWTH
+
+
+def _ratios(found: list[float]) -> str:
+    return " ".join(f"{ratio:.1f}x" for ratio in found)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("workloads", nargs="*", choices=[[], *WORKLOADS], default=[], metavar="workload")
+    parser.add_argument("workloads", nargs="*", choices=[[], *WORKLOADS, "growth"], default=[], metavar="workload")
     parser.add_argument("--rounds", type=int, default=7)
     given = parser.parse_args()
-    return int(None in [compare(name, given.rounds) for name in given.workloads or WORKLOADS])
+    fine = [growth() if name == "growth" else compare(name, given.rounds) for name in given.workloads or [*WORKLOADS, "growth"]]
+    return int(not all(fine))
 
 
 if __name__ == "__main__":
