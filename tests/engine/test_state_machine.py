@@ -215,7 +215,7 @@ class Programs(RuleBasedStateMachine):
     @rule(a=tensors, b=tensors)
     def set_data(self, a, b):
         viewed = any(pair.theirs._base is a.theirs for pair in self.pairs)
-        placed_alike = a.theirs.stride() == b.theirs.clone().stride()  # else see lessons/differences.md
+        placed_alike = a.theirs.stride() == b.theirs.detach().clone().stride()  # else see lessons/differences.md
         if a.theirs.shape == b.theirs.shape and a.theirs._base is None and (placed_alike or not viewed):
 
             def step(lib, a, b):
