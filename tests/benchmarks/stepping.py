@@ -39,7 +39,7 @@ MEASURE = """async (steps) => {
 
 
 def page() -> str:
-    y = x = torch.tensor(1.0, requires_grad=True)
+    y = torch.tensor(1.0, requires_grad=True)
     for _ in range(OPERATIONS // 2):
         y = y.sin() * 1.01
     return player.page(player.of_recording(record(y), fold=False))
