@@ -166,7 +166,7 @@ def _check_inputs(arguments: tuple, eps: float) -> None:
                 f"inputs are not of double precision floating point: a step of {eps} is lost in {t.dtype}. Use dtype=float64.",
                 stacklevel=4,
             )
-        if any(step == 0 and size > 1 for size, step in zip(t._array.shape, t._array.strides, strict=True)):
+        if t._array.size and any(step == 0 and size > 1 for size, step in zip(t._array.shape, t._array.strides, strict=True)):
             raise RuntimeError(
                 f"The {i}th input has a dimension with stride 0. gradcheck only supports inputs that are non-overlapping: a step "
                 "in one element would move several. Take a contiguous() copy, then requires_grad_()."

@@ -107,3 +107,8 @@ def test_an_input_that_overlaps_itself_is_refused(lib):
     yield attempt(lambda: lib.autograd.gradcheck(lambda t: t * 2, x))
     yield attempt(lambda: lib.autograd.gradcheck(lambda t: t * 2, x, raise_exception=False))
     yield lib.autograd.gradcheck(lambda t: t * 2, x.contiguous())
+
+
+def test_an_empty_input_overlaps_nothing():
+    x = gradlab.zeros(3, 0, dtype=gradlab.float64, requires_grad=True)
+    assert gradlab.autograd.gradcheck(lambda x: x * 2, (x,))
