@@ -264,7 +264,7 @@ def _one_tensor(op: Operator) -> Callable:
         if view:
             op.mark_view(forward, self, options, result)
         if word:
-            result._edge = edge = self._edge if self._view is None and self._edge is not None else self._gradient_edge()
+            edge = self._edge if self._view is None and self._edge is not None else self._gradient_edge()
         if edge is not None:
             plan = plan or op.plan(True)
             node = new(plan.node_class)
@@ -306,8 +306,7 @@ def _two_tensors(op: Operator) -> Callable:
             edge_x = self._edge if self._view is None and self._edge is not None else self._gradient_edge()
             if y is not other:
                 edge_y = other._edge if other._view is None and other._edge is not None else other._gradient_edge()
-            result._edge = edge_x or edge_y
-        if result._edge is not None:
+        if edge_x is not None or edge_y is not None:
             which = (edge_x is not None) + 2 * (edge_y is not None)
             plan = plans[which] = plans[which] or op.plan(edge_x is not None, edge_y is not None)
             node = new(plan.node_class)
