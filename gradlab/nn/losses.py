@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from gradlab.nn import functional as F
+from gradlab.nn.functional.losses import _reduction
 from gradlab.nn.module import Module
 
 
 class _Loss(Module):
     def __init__(self, size_average: Any = None, reduce: Any = None, reduction: str = "mean") -> None:
         super().__init__()
-        self.reduction = reduction if reduction == "batchmean" else F._reduction(reduction, size_average, reduce)
+        self.reduction = reduction if reduction == "batchmean" else _reduction(reduction, size_average, reduce)
 
 
 class MSELoss(_Loss):
