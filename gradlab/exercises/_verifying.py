@@ -71,7 +71,9 @@ def faults_of_file(notebook: dict[str, Any], lesson: str) -> Iterator[Fault]:
             yield Fault(lesson[:2], f"cell {cell['id']}", "stores an output or an execution count")
         widest = max(map(len, cell["source"].splitlines()), default=0)
         if cell["cell_type"] == "code" and widest > WIDEST:
-            yield Fault(lesson[:2], f"cell {cell['id']}", f"has a line of {widest} characters; {WIDEST} fit on a screen")
+            yield Fault(
+                lesson[:2], f"cell {cell['id']}", f"has a line of {widest} characters; {WIDEST} fit on a screen"
+            )
     placed = [_about(cell, "exercise") for cell in notebook["cells"]]
     for exercise in _exercises(lesson):
         times = placed.count(exercise.id)
