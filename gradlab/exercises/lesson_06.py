@@ -80,8 +80,8 @@ class WhatIsSaved(TableExercise):
     names = ("saves",)
     hints = (
         "Write down each derivative. Which letters are in it: x, or the result?",
-        "exp' is exp itself, sin' is cos(x), the slope of a sum is 1. And the gradient of a length √(x·x) is x divided by that length.",
-        '```python\n"x.exp()": "result",      # exp\' = exp: the number that came out\n"x.sin()": "____",        # sin\' = cos(x)\n```',
+        "What is in the formula of the slope has to be kept; what forward has computed is not computed again. To differentiate a length, write it as √(x·x).",
+        '```python\n"x.tanh()": "result",     # not in the table: its slope is 1 - tanh(x)², made of what came out\n"x.sin()": "____",        # its slope is cos(x)\n```',
     )
     stub = """
         saves = {            # "input", "result", "both" or "nothing"
@@ -126,11 +126,11 @@ class WhatIsSaved(TableExercise):
         ),
     )
     misconceptions = {
-        "input-for-result": "The slope of exp at x is exp(x): the number that came out. Keeping the result spares computing it again, and it is there anyway.",
-        "every-node-saves": "The slope here is 1, whatever x is. A node that needs no value saves none (`sum` keeps the *shape*, not the numbers).",
-        "result-for-input": "The slope is cos(x), or 2·x: it cannot be read off the result alone. (From x² you do not know whether x was 3 or -3.)",
-        "slope-out-of-nothing": "This slope depends on where x was. The node has to keep something, or backward could not know it.",
-        "one-of-two": "The slope of a length is x / ‖x‖: one is the input, the other the result. torch keeps both.",
+        "input-for-result": "write this derivative down and compute it at x = 1. Which number did you need, and had forward computed it already? Keep nothing from which backward would have to compute it once more.",
+        "every-node-saves": "put another number into x: does the slope change? A node keeps the numbers that are in the formula of its slope. (`sum` keeps the *shape* as well; a shape is not one of the numbers.)",
+        "result-for-input": "3 and -3 have the same square, 0 and π the same sine. Is the slope the same at both? Then ask of everything that you keep whether it tells backward which of the two it was.",
+        "slope-out-of-nothing": "is this slope the same wherever x is? If not, the node has to keep something from which backward can know it. Which letter is in the formula?",
+        "one-of-two": "write the slope of a length √(x·x) as a fraction. What stands above the line, what below it? Backward should find each of them without computing it a second time.",
     }
 
     @classmethod

@@ -75,7 +75,7 @@ class FourFortyOrRaises(TableExercise):
     hints = (
         "Ask each time: what did the multiplication save, what is in that memory when backward comes, and does torch notice?",
         "`.data` and `.detach()` share p's memory. Only `detach()` shares the counter by which torch notices an edit. And `p.data = new` gives p other memory.",
-        '```python\n"y = p * p;  p.data = torch.tensor(5.0);  y.backward()": 5 + ____,\n```',
+        '```python\n# not in the table: p.data.add_(1), so p holds 3 at backward\n"y = p * p;  p.data.add_(1);  y.backward()": 3 + ____,    # one for each factor\n```',
     )
     stub = 'result = {               # a number, or "raises"\n' + "".join(f'    "{k}": ...,\n' for k in _PROGRAMS) + "}"
     solution = _table(4, 2, "raises", 40, "raises", 10)
@@ -87,11 +87,11 @@ class FourFortyOrRaises(TableExercise):
         Wrong(_table(4, 2, 4, 40, "raises", 10), "detached-can-go-back"),
     )
     misconceptions = {
-        "saved-is-a-copy": "a saved tensor is not a copy. What is written into p's memory after the forward pass is what backward will find.",
-        "data-is-checked": "`.data` is exactly the way on which torch does not look. No error comes; the wrong number does.",
-        "data-is-detach": "`detach()` shares the version counter, so backward sees that the saved p was edited, and raises. That is the difference between the two.",
-        "detach-does-nothing": "the factor that came through `detach()` is a plain number to backward: only the other one sends a gradient.",
-        "detached-can-go-back": "the *result* was cut off: y has no grad_fn, there is nothing to walk.",
+        "saved-is-a-copy": "4 takes for granted that the multiplication put a copy of p aside. It saved p itself. Print `p` on the line before backward: what does backward find, and does it notice?",
+        "data-is-checked": "torch complains about the edits that it *notices*, and it notices them by a counter. Print `p._version` before and after this edit.",
+        "data-is-detach": "`p.data` and `p.detach()` write into the same memory, and yet they are not the same. Print `p._version` before and after this edit, then the same with `.data`: which of the two does torch know of?",
+        "detach-does-nothing": "4 counts both factors. Look at `y.grad_fn.next_functions`: how many of the two lead back to p?",
+        "detached-can-go-back": "here it is the *result* that went through `detach()`. Where does backward begin? Look at `y.grad_fn`.",
     }
 
     @classmethod
