@@ -13,7 +13,7 @@ from gradlab import _backward, devices, dtypes, errors, printing
 from gradlab.engine import TensorBase, make, modes
 from gradlab.engine.modes import EXTRAS
 from gradlab.engine.tensor import INFERENCE, notify
-from gradlab.operators import creation, indexing, inplace, linalg, neural, pointwise, reduction
+from gradlab.operators import creation, indexing, inplace, joining, linalg, neural, pointwise, reduction
 from gradlab.operators import shape as shapes
 from gradlab.operators._arguments import axis, sizes
 
@@ -468,10 +468,10 @@ class Tensor(TensorBase, results=True):
     def __iter__(self) -> Any:
         if not self._array.ndim:
             raise TypeError("iteration over a 0-d tensor")
-        return iter(shapes.unbind(self, 0))
+        return iter(joining.unbind(self, 0))
 
     def __reversed__(self) -> Any:
-        return shapes.flip(self, 0) if self._array.ndim else self
+        return joining.flip(self, 0) if self._array.ndim else self
 
     def __contains__(self, element: Any) -> bool:
         if not isinstance(element, (Tensor, int, float, bool)):
@@ -834,9 +834,9 @@ class Tensor(TensorBase, results=True):
     transpose, swapaxes, t, permute = shapes.transpose, shapes.transpose, shapes.t, shapes.permute
     movedim, moveaxis, squeeze, unsqueeze = shapes.movedim, shapes.movedim, shapes.squeeze, shapes.unsqueeze
     select, narrow, diagonal, diag = shapes.select, shapes.narrow, shapes.diagonal, shapes.diag
-    diag_embed, trace, split, chunk = shapes.diag_embed, shapes.trace, shapes.split, shapes.chunk
-    unbind, repeat, tile, repeat_interleave = shapes.unbind, shapes.repeat, shapes.tile, shapes.repeat_interleave
-    flip, roll, tril, triu, unfold = shapes.flip, shapes.roll, shapes.tril, shapes.triu, shapes.unfold
+    diag_embed, trace, split, chunk = shapes.diag_embed, shapes.trace, joining.split, joining.chunk
+    unbind, repeat, tile, repeat_interleave = joining.unbind, joining.repeat, joining.tile, joining.repeat_interleave
+    flip, roll, tril, triu, unfold = joining.flip, joining.roll, joining.tril, joining.triu, joining.unfold
     squeeze_, unsqueeze_, transpose_, t_ = inplace.squeeze_, inplace.unsqueeze_, inplace.transpose_, inplace.t_
     tril_, triu_ = inplace.tril_, inplace.triu_
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from gradlab._tensor import Tensor
 from gradlab.autograd.grad_mode import no_grad
-from gradlab.operators import reduction, shape
+from gradlab.operators import joining, reduction, shape
 
 
 def _gradients(parameters: Any) -> list:
@@ -26,7 +26,7 @@ def get_total_norm(tensors: Iterable[Any], norm_type: float = 2.0, error_if_nonf
     tensors = list(tensors)
     if not tensors:
         return Tensor([0.0])[0]
-    norms = shape.stack([reduction.vector_norm(t.detach(), norm_type) for t in tensors])
+    norms = joining.stack([reduction.vector_norm(t.detach(), norm_type) for t in tensors])
     total = reduction.vector_norm(norms, norm_type)
     if error_if_nonfinite and not math.isfinite(total.item()):
         raise RuntimeError(
@@ -80,7 +80,7 @@ def parameters_to_vector(parameters: Iterable[Any]) -> Any:
     >>> gradlab.nn.utils.parameters_to_vector([gradlab.ones(2), gradlab.zeros(1, 1)])
     tensor([1., 1., 0.])
     """
-    return shape.cat([shape.view(p, -1) for p in parameters])
+    return joining.cat([shape.view(p, -1) for p in parameters])
 
 
 def vector_to_parameters(vec: Any, parameters: Iterable[Any]) -> None:

@@ -1,4 +1,4 @@
-"""Operators by family: pointwise, reduction, shape, indexing, linalg, neural, spatial, inplace, and new tensors (creation).
+"""Operators by family: pointwise, reduction, shape, joining, indexing, linalg, neural, spatial, inplace, creation.
 
 PUBLIC, LINALG and SPECIAL say under which of torch's names they are found: gradlab.exp, gradlab.linalg.norm, gradlab.special.erf.
 """
@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from gradlab.operators import creation, indexing, inplace, linalg, neural, pointwise, reduction, shape
+from gradlab.operators import creation, indexing, inplace, joining, linalg, neural, pointwise, reduction, shape
 from gradlab.operators._docs import DOCS
 from gradlab.operators.creation import get_rng_state, set_rng_state
-from gradlab.operators.shape import stack
+from gradlab.operators.joining import stack
 
 __all__ = ["CREATION", "LINALG", "PUBLIC", "SPECIAL", "get_rng_state", "set_rng_state", "stack"]
 
@@ -35,10 +35,8 @@ PUBLIC: dict[str, Callable] = {
     **_by_name(
         shape, "clone reshape flatten ravel unflatten broadcast_to broadcast_tensors transpose t permute movedim"
     ),
-    **_by_name(
-        shape, "squeeze unsqueeze select narrow diagonal diag_embed diag trace cat stack hstack vstack split chunk"
-    ),
-    **_by_name(shape, "unbind tile repeat_interleave flip roll tril triu"),
+    **_by_name(shape, "squeeze unsqueeze select narrow diagonal diag_embed diag trace"),
+    **_by_name(joining, "cat stack hstack vstack split chunk unbind tile repeat_interleave flip roll tril triu"),
     **_by_name(
         indexing,
         "gather scatter scatter_add index_select index_add index_copy index_put index_fill masked_fill masked_select nonzero",
@@ -51,8 +49,8 @@ PUBLIC: dict[str, Callable] = {
     "multiply": pointwise.mul,
     "subtract": pointwise.sub,
     "divide": pointwise.div,
-    "concat": shape.cat,
-    "concatenate": shape.cat,
+    "concat": joining.cat,
+    "concatenate": joining.cat,
     "swapaxes": shape.transpose,
     "moveaxis": shape.movedim,
     "inverse": linalg.inv,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gradlab.engine import TensorBase, operator
-from gradlab.operators import indexing, linalg, neural, pointwise, reduction, shape
+from gradlab.operators import indexing, joining, linalg, neural, pointwise, reduction, shape
 from gradlab.operators._arguments import axis, is_number
 from gradlab.operators._views import copy
 from gradlab.operators._writing import inplace
@@ -29,7 +29,7 @@ floor_, ceil_, trunc_ = map(inplace, (pointwise.floor, pointwise.ceil, pointwise
 frac_, round_, nan_to_num_ = map(inplace, (pointwise.frac, pointwise.round, pointwise.nan_to_num))
 clamp_, clamp_min_, clamp_max_ = map(inplace, (pointwise.clamp, pointwise.clamp_min, pointwise.clamp_max))
 lerp_, addcmul_, addcdiv_ = map(inplace, (pointwise.lerp, pointwise.addcmul, pointwise.addcdiv))
-tril_, triu_, cumsum_, cumprod_ = map(inplace, (shape.tril, shape.triu, reduction.cumsum, reduction.cumprod))
+tril_, triu_, cumsum_, cumprod_ = map(inplace, (joining.tril, joining.triu, reduction.cumsum, reduction.cumprod))
 masked_fill_, index_put_ = inplace(indexing.masked_fill), inplace(indexing.index_put)
 scatter_, scatter_add_ = inplace(indexing.scatter), inplace(indexing.scatter_add)
 index_add_, index_copy_ = inplace(indexing.index_add), inplace(indexing.index_copy)

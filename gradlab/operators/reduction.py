@@ -11,8 +11,9 @@ import numpy as np
 from gradlab.engine import operator
 from gradlab.operators._arguments import axes, axis, count, kept, one_dimensional
 from gradlab.operators.indexing import place, place_sum
+from gradlab.operators.joining import concatenated, flipped
 from gradlab.operators.pointwise import exp, sign, where, zeros_like_grad
-from gradlab.operators.shape import cast, concatenated, cut, expand_to, flipped
+from gradlab.operators.shape import cast, cut, expand_to
 
 # -- sums and means ----------------------------------------------------------------------------------------------------
 
