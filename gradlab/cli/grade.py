@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from gradlab.grading.records import Bundle, Result
     from gradlab.grading.roster import Roster
-    from gradlab.grading.submissions import Student
+    from gradlab.grading.submissions import Found, Student
 
 _POOLS_THAT_MAY_BREAK = 5
 
@@ -72,9 +72,10 @@ def _grade(args: argparse.Namespace, roster: Roster | None) -> int:
     from gradlab.grading.records import Bundle
     from gradlab.grading.reports import write_reports
     from gradlab.grading.sandbox import Sandbox
-    from gradlab.grading.submissions import read_submissions
+    from gradlab.grading.submissions import look_through
 
-    students = read_submissions(args.submissions, skip=[args.out], students=roster.aliases() if roster else None)
+    found = look_through(args.submissions, skip=[args.out], students=roster.aliases() if roster else None)
+    students = found.students
     if args.require_sandbox:
         Sandbox(args.memory, blocked=["torch"], level="full").close()  # without torch it is up at once
     lessons = args.lesson or ([] if args.exercises else _lessons_in(students))
@@ -91,8 +92,9 @@ def _grade(args: argparse.Namespace, roster: Roster | None) -> int:
     about = {"seed": bundle.seed, "exercises": list(bundle.exercises), "timeout": bundle.timeout, "memory": args.memory}
     (args.out / "run.json").write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
     results = _with_pools(args, bundle, students)
-    write_reports(results, judge_for(bundle.course).catalog(), args.out, bundle.seed, roster, args.export)
-    _say(results, args.out, roster)
+    catalog = judge_for(bundle.course).catalog()
+    write_reports(results, catalog, args.out, bundle.seed, roster, args.export, found.aside, found.warnings)
+    _say(results, args.out, roster, found)
     return 0
 
 
@@ -177,12 +179,20 @@ def _seed(args: argparse.Namespace) -> int | None:
         return None
 
 
-def _say(results: list[Result], out: Path, roster: Roster | None) -> None:
+def _say(results: list[Result], out: Path, roster: Roster | None, found: Found) -> None:
     levels = sorted({result.isolation for result in results})
     if not results:
-        print("No notebook was found.")
-    for problem in roster.problems if roster else []:
+        print(
+            "No notebook was found: give the folder in which the notebooks are, or in which each student's folder is."
+        )
+    for problem in [*(roster.problems if roster else []), *found.warnings]:
         print(f"Note: {problem}.", file=sys.stderr)
+    without = [f"{student.name} ({student.files[0].place})" for student in found.students if student.without_notebook]
+    if without:
+        print(f"WARNING: no notebook, so no points: {', '.join(without)}. Ask for the .ipynb file.", file=sys.stderr)
+    if found.aside:
+        more = f"; {len(found.aside) - 1} more such lines are in the report" if len(found.aside) > 1 else ""
+        print(f"Not read: {found.aside[0]}{more}.", file=sys.stderr)
     if set(levels) - {"full"}:
         from gradlab.grading.sandbox import isolation
 

@@ -127,6 +127,9 @@ class _Grading:
             if problem:
                 self.notes.append(f"{notebook.name} could not be read: {problem}.")
                 unread = unread or problem
+        if not self.found and not unread:
+            names = ", ".join(notebook.name for notebook in self.submission.notebooks)
+            self.notes.append(f"None of these exercises is in {names}: is it another notebook, or another lesson's?")
         status = "error" if unread and not self.found else "missing"
         words = (
             f"The notebook could not be read: {unread}."

@@ -35,13 +35,13 @@ def read_cells(content: bytes) -> list[Cell]:
     """The code cells of a notebook, whatever its version and whatever else is odd about it. UnreadableError if it is none."""
     if len(content) > MAX_NOTEBOOK:
         raise UnreadableError(f"the file has {len(content) >> 20} MB; {MAX_NOTEBOOK >> 20} MB are read")
+    text = _text(content)
     try:
-        notebook = json.loads(_text(content), strict=False)
+        notebook = _json(text)
     except RecursionError:
         raise UnreadableError("this is no notebook: its JSON is nested too deeply") from None
-    except ValueError as error:
-        where = f" (line {error.lineno})" if isinstance(error, json.JSONDecodeError) else ""
-        raise UnreadableError(f"this is no notebook that can be read: its JSON is broken{where}") from None
+    except json.JSONDecodeError as error:
+        raise UnreadableError(_why_broken(content, text, error)) from None
     if not isinstance(notebook, dict):
         raise UnreadableError("this is no notebook: a JSON file of another kind")
     cells = notebook.get("cells")
@@ -52,6 +52,56 @@ def read_cells(content: bytes) -> list[Cell]:
     if not isinstance(cells, list):
         raise UnreadableError("this is no notebook: it has no cells")
     return [found for cell in cells[:MAX_CELLS] if (found := _code_cell(cell)) is not None]
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text, strict=False)
+    except json.JSONDecodeError:
+        raise
+    except ValueError:  # a number of more digits than Python makes an int of; none of a notebook's numbers is read
+        return json.loads(text, strict=False, parse_int=float)
+
+
+def _why_broken(content: bytes, text: str, error: json.JSONDecodeError) -> str:
+    kind = looks_like(content)
+    if not content.strip():
+        return "the file is empty"
+    if not content.strip(b"\0"):
+        return "the file has only zeros in it: what was in it was lost on its way"
+    if kind and not content.lstrip().startswith((b"{", codecs.BOM_UTF8 + b"{")):
+        return f"this is no notebook: it is {kind}"
+    words = f"this is no notebook that can be read: its JSON is broken (line {error.lineno})"
+    if re.search(r"^<{7} ", text, re.MULTILINE):
+        return f"{words}, by Git's marks of a merge conflict (<<<<<<<)"
+    return words if text.rstrip().endswith("}") else f"{words}; it ends in the middle, as if cut off on its way"
+
+
+_KINDS = (
+    (b"PK\x03\x04", "a zip, or an Office document"),
+    (b"%PDF", "a PDF"),
+    (b"\x1f\x8b", "a gzip archive"),
+    (b"Rar!", "a RAR archive"),
+    (b"7z\xbc\xaf", "a 7z archive"),
+    (b"\x89PNG", "a picture"),
+    (b"\xff\xd8\xff", "a picture"),
+    (b"\xd0\xcf\x11\xe0", "an Office document"),
+    (b"version https://git-lfs", "a pointer of Git LFS in the place of the file"),
+    (b"<", "a web page, as a browser may save it in the place of the file"),
+    (b"{", "a notebook, or another JSON file"),
+)
+
+
+def looks_like(content: bytes) -> str:
+    """What a file is that is not what its name says, by how it begins; "" for what is not known.
+
+    >>> looks_like(b"%PDF-1.4"), looks_like(b"import torch\\n")
+    ('a PDF', 'a Python file')
+    """
+    head = content[:4096].removeprefix(codecs.BOM_UTF8).lstrip()
+    if re.match(rb"(import|from|def|class)\s+\w|# |#!|\"\"\"", head):
+        return "a Python file"
+    return next((kind for start, kind in _KINDS if head.startswith(start)), "")
 
 
 def _text(content: bytes) -> str:

@@ -47,8 +47,10 @@ def write_reports(
     seed: int,
     roster: Roster | None = None,
     exports: Sequence[str] = (),
+    aside: Sequence[str] = (),
+    warnings: Sequence[str] = (),
 ) -> None:
-    """Write every report of a run into `out`."""
+    """Write every report of a run into `out`. `aside` says what was not read, `warnings` what the teacher should know."""
     feedback = out / "feedback"
     feedback.mkdir(parents=True, exist_ok=True)
     shown = [entry for entry in catalog if any(o.id == entry["id"] for result in results for o in result.exercises)]
@@ -56,7 +58,8 @@ def write_reports(
     whole = json.dumps([result.as_dict() for result in results], indent=1, ensure_ascii=False)
     write_whole(out / "results.json", whole + "\n")
     write_whole(out / "grades.csv", grades_csv(results, absent))
-    write_whole(out / "index.html", index_page(results, shown, seed, absent, roster.problems if roster else []))
+    problems = [*(roster.problems if roster else []), *warnings]
+    write_whole(out / "index.html", index_page(results, shown, seed, absent, problems, aside))
     pages = {f"{file_name(result.student)}.html" for result in results}
     for old in feedback.glob("*.html"):
         if old.name not in pages:
@@ -96,6 +99,7 @@ def index_page(
     seed: int,
     absent: Sequence[str] = (),
     problems: Sequence[str] = (),
+    aside: Sequence[str] = (),
 ) -> str:
     """The teacher's page: who did what, where the class stumbles, and over what."""
     columns = [(entry, Counter(_outcome(result, entry["id"]).status for result in results)) for entry in catalog]
@@ -118,6 +122,7 @@ def index_page(
             seed=seed,
             absent=absent,
             problems=problems,
+            aside=aside,
             levels=sorted({result.isolation for result in results}),
             page=file_name,
             mean=sum(r.score for r in results) / len(results) if results else 0.0,

@@ -1,11 +1,12 @@
 """Odd notebooks: each gives a result, and no exercise in it loses its points to what is odd about the file."""
 
 import json
+import re
 
 import pytest
 
 from gradlab.grading import Notebook
-from gradlab.grading.notebooks import Cell, Code, needed_cells
+from gradlab.grading.notebooks import Cell, Code, UnreadableError, needed_cells, read_cells
 
 pytestmark = pytest.mark.sandbox
 ALL_PASSED = dict.fromkeys(("91-1", "91-2", "91-3", "91-4"), "passed")
@@ -161,6 +162,36 @@ def test_a_broken_file_is_one_students_result(name, grader, tools):
     assert {outcome.status for outcome in result.exercises} == {"error"}
     assert "could not be read" in result.notes[0]
     assert grader.statuses(tools.answered()) == ALL_PASSED
+
+
+SAID = {
+    "the file is empty": lambda whole: b" \n",
+    "only zeros": lambda whole: bytes(900),
+    "a web page": lambda whole: b"<!DOCTYPE html><html>",
+    "a Python file": lambda whole: b"import torch\nx = 1\n",
+    "Git LFS": lambda whole: b"version https://git-lfs.github.com/spec/v1\noid sha256:ab\n",
+    "a zip": lambda whole: b"PK\x03\x04....",
+    "cut off": lambda whole: b"\xef\xbb\xbf" + whole[: len(whole) // 2],
+    "merge conflict": lambda whole: whole.replace(b', "', b',\n<<<<<<< HEAD\n"', 1),
+    "JSON is broken (line 1)": lambda whole: whole.replace(b":", b";", 1),
+}
+
+
+@pytest.mark.parametrize("words", SAID)
+def test_what_a_file_is_that_is_no_notebook(words, tools):
+    with pytest.raises(UnreadableError, match=re.escape(words)):
+        read_cells(SAID[words](tools.answered()))
+
+
+def test_a_number_of_any_length_may_stand_in_a_notebook(grader, tools):
+    book = tools.answered().replace(b'"metadata": {}', b'"metadata": {"n": ' + b"9" * 5000 + b"}", 1)
+    assert grader.statuses(book) == ALL_PASSED
+
+
+def test_a_notebook_without_these_exercises_is_said_to_be_another(grader, tools):
+    result = grader(tools.notebook(tools.code("1 + 1")))
+    assert {outcome.status for outcome in result.exercises} == {"missing"}
+    assert "is it another notebook" in result.notes[0]
 
 
 def test_hostile_sources_do_not_stop_the_reader(grader, tools):

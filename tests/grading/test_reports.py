@@ -106,3 +106,12 @@ def test_pages_fit_the_screen(browser, written, scheme, width):
         assert page.evaluate("document.documentElement.scrollWidth") <= width
     page.close()
     assert not errors
+
+
+def test_what_was_not_read_is_on_the_page(tmp_path, catalog):
+    warning = "the 9 notebooks are all in class"
+    write_reports(
+        [result("ada", *["passed"] * 4)], catalog, tmp_path, 3, aside=[f"{EVIL}.txt: no notebook"], warnings=[warning]
+    )
+    page = (tmp_path / "index.html").read_text()
+    assert "<h2>Not read</h2>" in page and ".txt: no notebook</li>" in page and EVIL not in page and warning in page

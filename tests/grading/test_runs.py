@@ -131,6 +131,24 @@ def test_results_written_beforehand_by_a_student_are_not_taken(bundle, tools, tm
     assert result.score == 0.0
 
 
+def test_the_teacher_is_told_of_every_file(tmp_path, tools):
+    folder = make_class(tmp_path / "class", tools, 1)
+    (folder / "bob.py").write_text("x = 1")
+    (folder / "notes.txt").write_text("")
+    done = run(folder, tmp_path / "out", tools)
+    assert done.returncode == 0, done.stderr
+    assert "WARNING: no notebook, so no points: bob (bob.py). Ask for the .ipynb file." in done.stderr
+    assert "Not read: notes.txt: no notebook." in done.stderr
+    bob = next(
+        result for result in json.loads((tmp_path / "out/results.json").read_text()) if result["student"] == "bob"
+    )
+    assert bob["score"] == 0 and "it is a Python file" in bob["notes"][0]
+    assert {outcome["status"] for outcome in bob["exercises"]} == {"error"}
+    assert (
+        "bob" in (tmp_path / "out/grades.csv").read_text() and "Not read" in (tmp_path / "out/index.html").read_text()
+    )
+
+
 def _grader_processes(mark):
     found = []
     for entry in os.listdir("/proc"):
