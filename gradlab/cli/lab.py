@@ -21,7 +21,9 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         description="Open JupyterLab on a lesson. You work in your own copy of the lessons; a notebook that you have "
         "changed is never overwritten. To start a lesson afresh, delete or rename your copy and run this again.",
     )
-    parser.add_argument("lesson", nargs="?", default="01", help="number of the lesson to open (default: 01), or: gallery")
+    parser.add_argument(
+        "lesson", nargs="?", default="01", help="number of the lesson to open (default: 01), or: gallery"
+    )
     parser.add_argument("--folder", type=Path, help=f"your working copy (default: {DEFAULT_FOLDER})")
     parser.add_argument("--port", type=port_number, help="port of the server (default: 8888, or the next free one)")
     parser.add_argument("--no-browser", action="store_true", help="print the address instead of opening a browser")

@@ -91,7 +91,9 @@ def _collapse_memory() -> None:
         found = re.match(r"(\w+)-(\w+) rw\S+ \S+ \S+ 0\s*(\[heap\])?$", area)
         if found:
             start = -(-int(found[1], 16) // _HUGE_PAGE) * _HUGE_PAGE
-            for page in range(start, int(found[2], 16) - _HUGE_PAGE + 1, _HUGE_PAGE):  # one by one: the first refused ends a call
+            for page in range(
+                start, int(found[2], 16) - _HUGE_PAGE + 1, _HUGE_PAGE
+            ):  # one by one: the first refused ends a call
                 libc.madvise(page, _HUGE_PAGE, _MADV_COLLAPSE)  # an older kernel refuses, and forks more slowly
 
 
