@@ -5,11 +5,13 @@ from __future__ import annotations
 import builtins
 import copy
 import warnings
+from types import FunctionType
 from typing import Any, NoReturn
 
 import numpy as np
 
 from gradlab import _backward, devices, dtypes, errors, printing
+from gradlab._public import method
 from gradlab.engine import TensorBase, make, modes
 from gradlab.engine.modes import EXTRAS
 from gradlab.engine.tensor import INFERENCE, notify
@@ -84,6 +86,9 @@ def _refused(what: str, instead: str) -> Any:
 
     refuse.__doc__ = f"Refused with NotImplementedError: gradlab has no {what}."
     return refuse
+
+
+_MATRICES = (TensorBase, np.ndarray)
 
 
 class Tensor(TensorBase, results=True):
@@ -713,7 +718,9 @@ class Tensor(TensorBase, results=True):
     __neg__ = pointwise.neg
     __pos__ = pointwise.positive
     __abs__ = pointwise.abs
-    __matmul__ = linalg.matmul
+
+    def __matmul__(self, other: Any) -> Any:
+        return linalg.matmul(self, other) if isinstance(other, _MATRICES) else NotImplemented
 
     def __rtruediv__(self, other: Any) -> Any:
         return pointwise.mul(pointwise.reciprocal(self), other)
@@ -730,7 +737,7 @@ class Tensor(TensorBase, results=True):
         return pointwise.pow(other, self)
 
     def __rmatmul__(self, other: Any) -> Any:
-        return linalg.matmul(other, self)
+        return linalg.matmul(other, self) if isinstance(other, _MATRICES) else NotImplemented
 
     __iadd__, __isub__, __imul__ = inplace.add_, inplace.sub_, inplace.mul_
     __itruediv__, __ifloordiv__, __imod__ = inplace.div_, inplace.floor_divide_, inplace.remainder_
@@ -881,6 +888,10 @@ class Tensor(TensorBase, results=True):
     uniform_, normal_ = inplace.uniform_, inplace.normal_
     bernoulli_, random_ = inplace.bernoulli_, inplace.random_
 
+
+_METHODS = {name: found for name, found in vars(Tensor).items() if isinstance(found, FunctionType) and name[:2] != "__"}
+for _name, _function in _METHODS.items():
+    setattr(Tensor, _name, method(_function, _name, _METHODS.get(_name.rstrip("_"), _function)))
 
 _NAMED_TYPES = {
     "torch.FloatTensor": dtypes.float32,

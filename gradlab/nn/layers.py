@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from gradlab import errors
 from gradlab.devices import device as check_device
 from gradlab.dtypes import get_default_dtype, int64
+from gradlab.engine import TensorBase
 from gradlab.nn import functional as F
 from gradlab.nn import init
 from gradlab.nn.module import Module
@@ -19,6 +21,11 @@ def _new(size: tuple, device: Any, dtype: Any) -> Any:
     if device is not None:
         check_device(device)
     return Parameter(empty(size, dtype=dtype or get_default_dtype()))
+
+
+def _check_tensor(module: Module, input: Any) -> None:
+    if not isinstance(input, TensorBase):
+        raise errors.argument(type(module).__name__, "input", input, 1)
 
 
 class Identity(Module):
@@ -205,6 +212,7 @@ class _BatchNorm(Module):
             init.zeros_(self.bias)
 
     def forward(self, input: Any) -> Any:
+        _check_tensor(self, input)
         if input.ndim not in self.wanted_dims:
             raise ValueError(f"expected {' or '.join(f'{n}D' for n in self.wanted_dims)} input (got {input.ndim}D input)")
         momentum = 0.0 if self.momentum is None else self.momentum
@@ -475,6 +483,7 @@ class Flatten(Module):
         self.start_dim, self.end_dim = start_dim, end_dim
 
     def forward(self, input: Any) -> Any:
+        _check_tensor(self, input)
         return shape.flatten(input, self.start_dim, self.end_dim)
 
     def extra_repr(self) -> str:
@@ -494,6 +503,7 @@ class Unflatten(Module):
         self.dim, self.unflattened_size = dim, unflattened_size
 
     def forward(self, input: Any) -> Any:
+        _check_tensor(self, input)
         return shape.unflatten(input, self.dim, self.unflattened_size)
 
     def extra_repr(self) -> str:

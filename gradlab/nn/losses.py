@@ -12,7 +12,7 @@ from gradlab.nn.module import Module
 class _Loss(Module):
     def __init__(self, size_average: Any = None, reduce: Any = None, reduction: str = "mean") -> None:
         super().__init__()
-        self.reduction = reduction if reduction == "batchmean" else _reduction(reduction, size_average, reduce)
+        self.reduction = reduction if reduction == "batchmean" else _reduction(reduction, size_average, reduce, 3)
 
 
 class MSELoss(_Loss):

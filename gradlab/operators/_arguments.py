@@ -34,6 +34,8 @@ def index(value: Any, name: str) -> int:
     if isinstance(value, TensorBase):
         return int(value.item())
     try:
+        if isinstance(value, bool):
+            raise TypeError
         return _operator.index(value)
     except TypeError:
         raise TypeError(f"argument '{name}' must be int, not {type(value).__name__}") from None
@@ -94,6 +96,13 @@ def one_dimensional(forward):
         return tuple([o.reshape(()) for o in out]) if isinstance(out, tuple) else out.reshape(())
 
     return along
+
+
+def check_listed(tensors: Sequence[Any]) -> None:
+    """TypeError for an item that is no tensor."""
+    for n, item in enumerate(tensors):
+        if not isinstance(item, TensorBase):
+            raise TypeError(f"expected Tensor as element {n} in argument 0, but got {type(item).__name__}")
 
 
 def is_number(value: object) -> bool:

@@ -14,7 +14,7 @@ from gradlab import dtypes
 from gradlab.devices import device as check_device
 from gradlab.engine import TensorBase, make, modes
 from gradlab.engine.modes import EXTRAS, notify
-from gradlab.operators._arguments import sizes
+from gradlab.operators._arguments import check_listed, sizes
 
 
 def finished(array: np.ndarray, requires_grad: bool = False, device: Any = None) -> Any:
@@ -340,6 +340,7 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple:
     from gradlab.operators.shape import expand, view
 
     tensors = tuple(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors
+    check_listed(tensors)
     swapped = indexing == "xy" and len(tensors) > 1
     ordered = (tensors[1], tensors[0], *tensors[2:]) if swapped else tensors
     shape = [t.numel() for t in ordered]

@@ -101,19 +101,6 @@ def _negative(self):
     return np.negative(self)
 
 
-def _of_tensors(name, op):
-    """The operator for two tensors only: torch takes no numbers there."""
-
-    def function(self, other):
-        if not isinstance(other, (TensorBase, np.ndarray)):
-            raise TypeError(f"{name}(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
-        return op(self, other)
-
-    function.__name__ = function.__qualname__ = name
-    function.operator = op.operator
-    return function
-
-
 def add(self, other, *, alpha=1):
     """`self + alpha * other`.
 
@@ -298,15 +285,12 @@ log = operator("LogBackward0", np.log, self=lambda g, self: g / self, promote="f
 log2 = operator("Log2Backward0", np.log2, self=lambda g, self: g / (self * math.log(2)), promote="float")
 log10 = operator("Log10Backward0", np.log10, self=lambda g, self: g / (self * math.log(10)), promote="float")
 log1p = operator("Log1PBackward0", np.log1p, self=lambda g, self: g / (self + 1), promote="float")
-logaddexp = _of_tensors(
-    "logaddexp",
-    operator(
-        "LogaddexpBackward0",
-        np.logaddexp,
-        self=lambda g, self, other: g / (1 + exp(other - self)),
-        other=lambda g, self, other: g / (1 + exp(self - other)),
-        promote="common",
-    ),
+logaddexp = operator(
+    "LogaddexpBackward0",
+    np.logaddexp,
+    self=lambda g, self, other: g / (1 + exp(other - self)),
+    other=lambda g, self, other: g / (1 + exp(self - other)),
+    promote="common",
 )
 sqrt = operator("SqrtBackward0", np.sqrt, self=lambda g, result: g / (2 * result), promote="float")
 rsqrt = operator(
@@ -326,15 +310,12 @@ def _reciprocal_of_squares(self, other):
     return where(squares == 0, 0, reciprocal(squares))
 
 
-atan2 = _of_tensors(
-    "atan2",
-    operator(
-        "Atan2Backward0",
-        np.arctan2,
-        self=lambda g, self, other: g * (other * _reciprocal_of_squares(self, other)),
-        other=lambda g, self, other: g * (-self * _reciprocal_of_squares(self, other)),
-        promote="float",
-    ),
+atan2 = operator(
+    "Atan2Backward0",
+    np.arctan2,
+    self=lambda g, self, other: g * (other * _reciprocal_of_squares(self, other)),
+    other=lambda g, self, other: g * (-self * _reciprocal_of_squares(self, other)),
+    promote="float",
 )
 sinh = operator("SinhBackward0", np.sinh, self=lambda g, self: g * cosh(self), promote="float")
 cosh = operator("CoshBackward0", np.cosh, self=lambda g, self: g * sinh(self), promote="float")
@@ -490,25 +471,19 @@ def where(condition, self=None, other=None):
     return where_both(condition, self, other)
 
 
-maximum = _of_tensors(
-    "maximum",
-    operator(
-        "MaximumBackward0",
-        np.maximum,
-        self=lambda g, self, other: where(self < other, 0, where(self == other, g / 2, g)),
-        other=lambda g, self, other: where(self > other, 0, where(self == other, g / 2, g)),
-        promote="common",
-    ),
+maximum = operator(
+    "MaximumBackward0",
+    np.maximum,
+    self=lambda g, self, other: where(self < other, 0, where(self == other, g / 2, g)),
+    other=lambda g, self, other: where(self > other, 0, where(self == other, g / 2, g)),
+    promote="common",
 )
-minimum = _of_tensors(
-    "minimum",
-    operator(
-        "MinimumBackward0",
-        np.minimum,
-        self=lambda g, self, other: where(self > other, 0, where(self == other, g / 2, g)),
-        other=lambda g, self, other: where(self < other, 0, where(self == other, g / 2, g)),
-        promote="common",
-    ),
+minimum = operator(
+    "MinimumBackward0",
+    np.minimum,
+    self=lambda g, self, other: where(self > other, 0, where(self == other, g / 2, g)),
+    other=lambda g, self, other: where(self < other, 0, where(self == other, g / 2, g)),
+    promote="common",
 )
 
 
@@ -583,7 +558,10 @@ def clamp(self, min=None, max=None):
     """
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
-    numbers = (min is None or is_number(min)) and (max is None or is_number(max))
+    given = {is_number(limit) for limit in (min, max) if limit is not None}
+    if len(given) > 1:
+        raise TypeError("clamp(): argument 'min' and 'max' must both be numbers, or both tensors")
+    numbers = given == {True}
     return clamp_numbers(as_float_if(self, min, max), min, max) if numbers else clamp_tensors(self, min, max)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from gradlab import dtypes
 from gradlab.devices import device as checked_device
 from gradlab.engine import TensorBase, operator
-from gradlab.operators._arguments import axis, index, sizes
+from gradlab.operators._arguments import axis, check_listed, index, sizes
 
 # -- copies and casts ------------------------------------------------------------------------------------------------
 
@@ -312,6 +312,7 @@ def broadcast_tensors(*tensors):
     >>> a.shape, b.shape
     (gradlab.Size([3, 4]), gradlab.Size([3, 4]))
     """
+    check_listed(tensors)
     try:
         shape = np.broadcast_shapes(*[tuple(t.shape) for t in tensors])
     except ValueError as error:

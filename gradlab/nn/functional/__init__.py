@@ -4,6 +4,7 @@ activations (with dropout), linear_embedding (with one_hot), losses (with cosine
 pad), pooling.
 """
 
+from gradlab._public import FUNCTIONAL, public
 from gradlab.nn.functional.activations import (
     dropout,
     elu,
@@ -80,3 +81,5 @@ __all__ = [
     "softsign",
     "tanh",
 ]
+
+globals().update({name: public(globals()[name], tensors=FUNCTIONAL) for name in __all__})

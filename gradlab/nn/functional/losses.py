@@ -12,9 +12,11 @@ from gradlab.operators import neural, pointwise, reduction, shape
 from gradlab.operators.neural import log_softmax
 
 
-def _reduction(reduction: str, size_average: Any = None, reduce: Any = None) -> str:
+def _reduction(reduction: str, size_average: Any = None, reduce: Any = None, level: int = 4) -> str:
     if size_average is not None or reduce is not None:
-        warnings.warn("size_average and reduce args will be deprecated, please use reduction instead.", stacklevel=3)
+        warnings.warn(
+            "size_average and reduce args will be deprecated, please use reduction instead.", stacklevel=level
+        )
         average = size_average is None or size_average
         reduction = "none" if reduce is False else "mean" if average else "sum"
     if reduction not in ("none", "mean", "sum"):
@@ -28,7 +30,7 @@ def _same_shapes(input: Any, target: Any) -> tuple:
         warnings.warn(
             f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This will likely lead to "
             "incorrect results due to broadcasting. Please ensure they have the same size.",
-            stacklevel=3,
+            stacklevel=4,  # who called the public function
         )
         return shape.broadcast_tensors(input, target)
     return input, target
