@@ -18,9 +18,12 @@ from gradlab.drawing import numbers
 from gradlab.drawing.scene import Arrow, Cluster, Group, Scene
 from gradlab.graphs.records import FREED, HELD, NEVER, NodeRecord, Snapshot
 
-MANY = 300  # more visible boxes than this fold by themselves
+MANY = 300  # more visible boxes than this fold by themselves,
+TALL = 48  # and so do more of them one above the other: four screens of a notebook
 FEW, GOAL = 15, 30  # a folded picture opens its largest module until it has this many boxes
 LONGEST_PERIOD = 64
+
+_NAMELESS = "The parameters have no names: draw(..., params=model) folds by modules."
 
 Path = tuple[str, ...]
 
@@ -28,7 +31,7 @@ Path = tuple[str, ...]
 def fold(scene: Scene, how: Any = "auto", opened: Iterable[str] = ()) -> Scene:
     """The scene with groups. `how` is "auto", True, False, a depth, or names of modules; `opened` are names to open."""
     check(how)
-    if how is False or (how == "auto" and scene.size <= MANY):
+    if how is False or (how == "auto" and scene.size <= MANY and _height(scene.snapshot) <= TALL):
         return scene
     tree = _tree(scene.snapshot)
     frames: list[Unit] = []
@@ -41,10 +44,13 @@ def fold(scene: Scene, how: Any = "auto", opened: Iterable[str] = ()) -> Scene:
         units = _at_depth(tree, int(how))
     folded = _replace(scene, units)
     folded.clusters = _clusters(folded, units, frames)
-    hidden = scene.size - folded.size
-    if folded.groups:
+    if folded.size >= scene.size:
+        folded = scene
+    elif folded.groups:
         folded.notes.append(f"Folded: {scene.size:,} boxes drawn as {folded.size:,}. fold=False draws all of them.")
-    return folded if hidden > 0 else scene
+    if how in (True, "auto") and not tree.children and sum(card.kind == "parameter" for card in scene.cards) > FEW:
+        folded.notes.append(_NAMELESS)
+    return folded
 
 
 def check(how: Any) -> None:
@@ -74,6 +80,19 @@ class Unit:
         if self.times == 1:
             return ".".join(self.path)
         return f"{'.'.join(self.path)} – {self.last[-1]}  ×{self.times}"
+
+
+def _height(snapshot: Snapshot) -> int:
+    """How many boxes stand one above the other, at most."""
+    above = [1] * len(snapshot.nodes)
+    below: dict[int, list[int]] = {}
+    for edge in snapshot.edges:
+        if edge.target is not None:
+            below.setdefault(edge.source, []).append(edge.target)
+    for number in range(len(above)):  # inputs come after their node
+        for target in below.get(number, ()):
+            above[target] = max(above[target], above[number] + 1)
+    return max(above, default=0)
 
 
 def module_paths(snapshot: Snapshot) -> tuple[list[Path | None], list[Path | None]]:
@@ -271,20 +290,21 @@ def _between(run: Unit) -> list[int]:
 
 
 def _stretches(scene: Scene, units: list[Unit]) -> list[Unit]:
-    """Repeated patterns among the operations outside modules; if that is not enough, stretches of equal length."""
+    """Repeated patterns among the operations outside modules; if that leaves too many, stretches of equal length."""
     done = {number for unit in units for number in unit.nodes}
     loose = [op.node.id for op in scene.ops if op.node.id not in done]
-    if len(loose) + len(units) <= MANY:
+    if len(loose) <= TALL:
         return []
+    worth = 2 if len(loose) + len(units) > MANY else FEW  # operations, to be hidden behind a name
     ops = [scene.snapshot.nodes[number].op for number in loose]
     found: list[Unit] = []
     rest = 0
     for start, period, times in repeats(ops):
-        if times < 2:
-            rest += period
+        shown = period if times > 2 and period <= FEW else 0  # the first time through is drawn in full
+        if times < 2 or period * times - shown < worth:
+            rest += period * times
             continue
         pattern = " → ".join(reversed(ops[start : start + min(period, 4)])) + (" → …" if period > 4 else "")
-        shown = period if times > 2 and period <= FEW else 0  # the first time through is drawn in full
         inside = loose[start + shown : start + period * times]
         found.append(Unit((f"{pattern}  ×{times - bool(shown):,}",), inside, pattern=True))
         rest += shown
@@ -342,8 +362,8 @@ def _replace(scene: Scene, units: list[Unit]) -> Scene:
         group_of |= dict.fromkeys(unit.nodes, key)
         note = "; ".join(notes[node] for node in unit.nodes if node in notes) or None
         groups.append(Group(key, unit.title, _lines(snapshot, unit), ".".join(unit.path), list(unit.nodes), note))
-    modules = {group.key for group, unit in zip(groups, units, strict=True) if not unit.pattern}
-    moved = {f"n{node}": key for node, key in group_of.items()} | _absorbed(scene, group_of, modules)
+    patterns = {group.key for group, unit in zip(groups, units, strict=True) if unit.pattern}
+    moved = {f"n{node}": key for node, key in group_of.items()} | _absorbed(scene, group_of, patterns)
     folded = Scene(snapshot, flow=scene.flow, notes=list(scene.notes), groups=groups)
     folded.cards = [card for card in scene.cards if card.key not in moved]
     folded.ops = [op for op in scene.ops if op.key not in moved]
@@ -386,19 +406,21 @@ def _home(path: Path, frames: list[Unit]) -> str | None:
     return ".".join(homes[-1]) if homes else None
 
 
-def _absorbed(scene: Scene, group_of: dict[int, str], modules: set[str]) -> dict[str, str]:
-    """Parameters and constants that only one group uses go into it."""
+def _absorbed(scene: Scene, group_of: dict[int, str], patterns: set[str]) -> dict[str, str]:
+    """Parameters and constants that only one group uses go into it; a pattern keeps a few of its own in sight."""
     users: dict[str, set[str]] = {}
     for arrow in scene.arrows:
         if arrow.tail.startswith("n"):
             users.setdefault(arrow.head, set()).add(group_of.get(int(arrow.tail[1:]), arrow.tail))
-    absorbed = {}
+    absorbed: dict[str, list[str]] = {}
+    groups = set(group_of.values())
     for card in scene.cards:
         homes = users.get(card.key, set())
         inside = card.kind in ("parameter", "constant", "leaf") and card.tensor.id not in scene.snapshot.roots
-        if inside and not card.note and len(homes) == 1 and (home := next(iter(homes))) in modules:
-            absorbed[card.key] = home
-    return absorbed
+        if inside and not card.note and len(homes) == 1 and (home := next(iter(homes))) in groups:
+            absorbed.setdefault(home, []).append(card.key)
+    many = {home: keys for home, keys in absorbed.items() if home not in patterns or len(keys) > FEW}
+    return {key: home for home, keys in many.items() for key in keys}
 
 
 def _lines(snapshot: Snapshot, unit: Unit) -> list[str]:

@@ -147,3 +147,38 @@ def test_repeats():
     assert repeats(list("aaaaaa")) == [(0, 1, 6)]
     assert repeats([]) == []
     assert sum(period * times for _, period, times in repeats(list("abcabcabdabd" * 7))) == 84
+
+
+@pytest.mark.parametrize("blocks", [(1, 1, 1, 1), (2, 2, 2, 1)])
+def test_a_tall_graph_folds_although_it_has_few_boxes(blocks):
+    model = ResNet(blocks)
+    loss = loss_of(model, torch.randn(2, 3, 32, 32))
+    whole, drawing = draw(loss, params=model, fold=False), draw(loss, params=model)
+    assert len(whole.snapshot.nodes) < 200 and whole.size()[1] > 4000
+    assert 15 <= drawing.scene.size <= 30
+    assert max(drawing.size()) < 3200
+    assert "layer3" in drawing.text()
+
+
+def test_a_graph_of_a_few_screens_is_drawn_whole():
+    x = torch.tensor(1.0, requires_grad=True)
+    y = x
+    for _ in range(46):
+        y = y.sin()
+    assert draw(y).scene.groups == []
+    for _ in range(20):
+        y = y.sin()
+    assert re.search(r"note: Folded: 68 boxes drawn as \d\.", draw(y).text())
+    steps = x
+    for k in range(60):
+        steps = steps.sin() if k % 7 in (0, 2, 3) else steps.exp() if k % 11 < 4 else steps.tanh()
+    assert draw(steps).scene.size > 30  # no pattern worth a name: all of it is drawn, in no made-up pieces
+
+
+def test_parameters_without_names_go_into_the_pattern_that_uses_them():
+    model = Transformer(layers=5)
+    loss = loss_of(model, torch.randint(0, 50, (2, 8)))
+    drawing = draw(loss)
+    assert drawing.scene.size < 40 and max(drawing.size()) < 3000
+    assert "note: The parameters have no names: draw(..., params=model) folds by modules." in drawing.text()
+    assert "no names" not in draw(loss, params=model).text()
