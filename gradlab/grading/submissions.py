@@ -289,8 +289,8 @@ def _walk(folder: Path, skip: set[Path], known: dict[str, str]) -> Iterator[Hand
             tops.add(path.relative_to(folder).parts[0])
             yield handed
     for path in sorted(folder.iterdir()):
-        hidden = _SKIPPED.search(path.name) or _JUNK.search(path.name) or path.resolve() in skip
-        if path.name not in tops and not hidden and path.is_dir() and not (path / "pyvenv.cfg").exists():
+        hidden = _SKIPPED.search(path.name) or _JUNK.search(path.name) or os.path.exists(path / "pyvenv.cfg")
+        if path.name not in tops and not hidden and os.path.isdir(path) and path.resolve() not in skip:
             place = PurePosixPath(_printable(path.name))
             yield _handed(place, 0.0, path, known, _EMPTY, is_notebook=False, is_folder=True)
 
@@ -493,6 +493,10 @@ def _student(place: PurePosixPath, known: dict[str, str]) -> tuple[str, bool]:
 
 
 def _printable(name: str) -> str:
-    """A file's name as text that can be written anywhere: no surrogates, no control characters."""
-    name = name.encode("utf-8", "replace").decode()
+    """A file's name as text that can be written anywhere: no surrogates, no control characters.
+
+    >>> _printable("m\\udcfcller"), _printable("a\\x07b")  # the first is Latin-1 on the disk
+    ('müller', 'a\ufffdb')
+    """
+    name = re.sub("[\udc80-\udcff]", lambda byte: chr(ord(byte[0]) - 0xDC00), name).encode("utf-8", "replace").decode()
     return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in name)

@@ -85,6 +85,7 @@ def test_links_are_not_followed(tmp_path):
     (tmp_path / "class" / "eve.ipynb").symlink_to(tmp_path / "secret.json")
     (tmp_path / "class" / "mallory").symlink_to(tmp_path)
     (tmp_path / "class" / "pipe.ipynb").mkdir()
+    (tmp_path / "class" / "loop").symlink_to("loop")
     (student,) = read_submissions(tmp_path / "class")
     (notebook,) = student.submission().notebooks
     assert notebook.content == b"" and "link" in notebook.problem
@@ -299,3 +300,10 @@ def test_a_zip_is_opened_once_for_all_that_is_in_it(tmp_path, monkeypatch):
     monkeypatch.setattr(zipfile, "ZipFile", lambda *a, **k: opened.append(a) or real(*a, **k))
     assert all(student.submission().notebooks[0].content for student in read_submissions(tmp_path / "class.zip"))
     assert len(opened) <= 2
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names are bytes on Linux alone")
+def test_names_that_are_no_utf_8_stay_apart(tmp_path):
+    for name in (b"m\xfcller.ipynb", b"m\xf6ller.ipynb"):
+        (tmp_path / os.fsdecode(name)).write_bytes(b"{}")
+    assert list(students(tmp_path)) == ["möller", "müller"]
