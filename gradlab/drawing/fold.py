@@ -35,9 +35,10 @@ def fold(scene: Scene, how: Any = "auto", opened: Iterable[str] = ()) -> Scene:
         return scene
     tree = _tree(scene.snapshot)
     frames: list[Unit] = []
+    opened = set(opened)
     if how is True or how == "auto":
-        units = _automatic(scene, tree, set(opened), frames)
-        units += _stretches(scene, units)
+        units = _automatic(scene, tree, opened, frames)
+        units += _stretches(scene, units, opened)
     elif isinstance(how, (str, list, tuple, set, frozenset)):
         units = _named(tree, {how} if isinstance(how, str) else set(how))
     else:
@@ -289,7 +290,7 @@ def _between(run: Unit) -> list[int]:
     return [n for n, path in run.loose.items() if last < n < first and path == around[: len(path)]]
 
 
-def _stretches(scene: Scene, units: list[Unit]) -> list[Unit]:
+def _stretches(scene: Scene, units: list[Unit], opened: set[str]) -> list[Unit]:
     """Repeated patterns among the operations outside modules; if that leaves too many, stretches of equal length."""
     done = {number for unit in units for number in unit.nodes}
     loose = [op.node.id for op in scene.ops if op.node.id not in done]
@@ -306,13 +307,24 @@ def _stretches(scene: Scene, units: list[Unit]) -> list[Unit]:
             continue
         pattern = " → ".join(reversed(ops[start : start + min(period, 4)])) + (" → …" if period > 4 else "")
         inside = loose[start + shown : start + period * times]
-        found.append(Unit((f"{pattern}  ×{times - bool(shown):,}",), inside, pattern=True))
+        found += _closed(f"{pattern}  ×{times - bool(shown):,}", inside, opened)
         rest += shown
     if rest + len(found) <= MANY:
         return found
-    size = math.ceil(len(loose) / GOAL)
-    chunks = [loose[start : start + size] for start in range(0, len(loose), size)]
-    return [Unit((f"operations {chunk[0]} to {chunk[-1]}",), chunk, pattern=True) for chunk in chunks]
+    return _parts(loose, opened)
+
+
+def _closed(title: str, nodes: list[int], opened: set[str]) -> list[Unit]:
+    """The stretch as one box; none where it was opened, or its parts where all of it would be too many."""
+    if title not in opened:
+        return [Unit((title,), nodes, pattern=True)]
+    return [] if len(nodes) <= MANY else _parts(nodes, opened)
+
+
+def _parts(nodes: list[int], opened: set[str]) -> list[Unit]:
+    size = math.ceil(len(nodes) / GOAL)
+    chunks = [nodes[start : start + size] for start in range(0, len(nodes), size)]
+    return [unit for chunk in chunks for unit in _closed(f"operations {chunk[0]} to {chunk[-1]}", chunk, opened)]
 
 
 def repeats(items: Sequence[str]) -> list[tuple[int, int, int]]:

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from gradlab.drawing import draw
+from gradlab.drawing import draw, player
 from gradlab.drawing.fold import repeats
 from tests.drawing.models import ResNet, Transformer
 
@@ -182,3 +182,18 @@ def test_parameters_without_names_go_into_the_pattern_that_uses_them():
     assert drawing.scene.size < 40 and max(drawing.size()) < 3000
     assert "note: The parameters have no names: draw(..., params=model) folds by modules." in drawing.text()
     assert "no names" not in draw(loss, params=model).text()
+
+
+def test_a_folded_stretch_can_be_opened_as_a_module_can():
+    x = torch.tensor(1.0, requires_grad=True)
+    for times, boxes in ((60, 122), (5000, 32 + 4)):
+        y = x
+        for _ in range(times):
+            y = y * 1.0001 + 0.1
+        graph = draw(y).snapshot
+        items = player.of_snapshot(graph)["items"]
+        (path,) = [item["path"] for item in items.values() if item["sub"] == "folded"]
+        opened = player.of_snapshot(graph, opened=[path])["items"]
+        assert len(items) == 5 and boxes - 2 <= len(opened) <= boxes
+    part = next(item["path"] for item in opened.values() if item["sub"] == "folded")
+    assert len(player.of_snapshot(graph, opened=[path, part])["items"]) > len(opened)
