@@ -32,7 +32,7 @@ WORDS = {
     "passed": "passed",
     "failed": "not right",
     "not-yet": "not yet answered",
-    "error": "raised an error",
+    "error": "error, or not readable",
     "missing": "no answer found",
     "forbidden": "uses what is not allowed",
     "timeout": "did not end",
