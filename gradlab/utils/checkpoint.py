@@ -18,7 +18,15 @@ class CheckpointError(RuntimeError):
 
 
 def checkpoint(
-    function: Callable, *args: Any, use_reentrant: bool | None = None, preserve_rng_state: bool = True, **kwargs: Any
+    function: Callable,
+    *args: Any,
+    use_reentrant: bool | None = None,
+    context_fn: Any = None,
+    determinism_check: str = "default",
+    debug: bool = False,
+    early_stop: bool = True,
+    preserve_rng_state: bool = True,
+    **kwargs: Any,
 ) -> Any:
     """``function(*args)`` without keeping what it saves: backward runs it again.
 
@@ -26,6 +34,8 @@ def checkpoint(
     autograd.grad. use_reentrant=True records one node whose backward runs a backward of its own; then at least one argument
     must require grad, and keyword arguments are refused (ValueError). Left out it is True, with a warning, as in torch.
     preserve_rng_state: the second run draws the same random numbers.
+    determinism_check="none" lets the second run save other shapes and dtypes than the first (use_reentrant=False).
+    early_stop changes nothing: the second run always goes to the end. context_fn and debug are refused (NotImplementedError).
 
     >>> import gradlab
     >>> from gradlab.utils.checkpoint import checkpoint
@@ -40,8 +50,12 @@ def checkpoint(
             "use_reentrant=False is recommended.",
             stacklevel=2,
         )
+    if context_fn is not None or debug:
+        raise NotImplementedError("checkpoint(context_fn=..., debug=True): gradlab has neither; leave them out.")
     if use_reentrant is False:
-        return _Frame(function, args, kwargs, preserve_rng_state).forward()
+        if determinism_check not in ("default", "none"):
+            raise ValueError(f"determinism_check should be one of ['default', 'none'], but got {determinism_check}")
+        return _Frame(function, args, kwargs, preserve_rng_state, determinism_check == "default").forward()
     if kwargs:
         raise ValueError(f"Unexpected keyword arguments: {','.join(kwargs)}. The reentrant kind takes positional arguments only.")
     return CheckpointFunction.apply(function, _Rng(preserve_rng_state), *args)
@@ -72,8 +86,8 @@ class _Rng:
 class _Frame:
     """One checkpointed call: counts what its forward saves, and finds the n-th again by running forward once more."""
 
-    def __init__(self, function: Callable, args: tuple, kwargs: dict, preserve: bool) -> None:
-        self.function, self.args, self.kwargs = function, args, kwargs
+    def __init__(self, function: Callable, args: tuple, kwargs: dict, preserve: bool, compare: bool) -> None:
+        self.function, self.args, self.kwargs, self.compare = function, args, kwargs, compare
         self.rng, self.saved, self.again = _Rng(preserve), [], {}  # type: ignore[var-annotated]
 
     def forward(self) -> Any:
@@ -104,7 +118,7 @@ class _Frame:
                 f"{len(self.saved)} and {len(found)}. The function must do the same each time it runs."
             )
         for number, (first, second) in enumerate(zip(self.saved, found, strict=False)):
-            if first != (second.shape, second.dtype):
+            if self.compare and first != (second.shape, second.dtype):
                 raise CheckpointError(
                     "torch.utils.checkpoint: Recomputed values have different metadata than during the forward pass: saved "
                     f"tensor {number} was {list(first[0])}, {first[1]}, and is {list(second.shape)}, {second.dtype}. The "
