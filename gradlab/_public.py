@@ -6,6 +6,7 @@ An operator takes arrays as well as tensors; what users call takes tensors where
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -56,33 +57,110 @@ OR_NUMBERS = {
 }
 # The same for all of nn.functional.
 FUNCTIONAL = frozenset("input target weight bias running_mean running_var pos_weight tensor x1 x2".split())
+NUMBERS = {"alpha", "beta", "negative_slope", "threshold", "value"}  # where their default is a number
+# Bools that are False by default and that torch takes as what counts as true, or that the function itself looks at.
+ANY = {"inplace", "return_indices", "requires_grad"}
 
-_TENSOR, _NONE, _INT = (TensorBase,), (type(None),), (int, np.integer)
+_TENSOR, _NONE, _INT, _BOOL = (TensorBase,), (type(None),), (int, np.integer), (bool,)
 _NUMBER = (int, float, complex, np.number, np.bool_)
 
 
+_KNOWN: dict[tuple[str, str], tuple] = {}
+for _name, _functions in TENSORS.items():
+    _KNOWN |= dict.fromkeys([(_name, f) for f in _functions.split()], _TENSOR)
+for _name, _functions in OR_NUMBERS.items():
+    _KNOWN |= dict.fromkeys([(_name, f) for f in _functions.split()], _TENSOR + (_INT if _name == "dim" else _NUMBER))
+
+
+class _Signature(inspect.Signature):
+    """What help() shows of a public function, worked out when it is asked for: there are hundreds, and few are."""
+
+    __slots__ = ("_function", "_public")
+    _return_annotation = inspect.Signature.empty
+
+    def __init__(self, function: Callable, public: bool = False) -> None:
+        self._function, self._public = function, public
+
+    @property
+    def _parameters(self) -> dict[str, inspect.Parameter]:  # type: ignore[override]
+        op = getattr(self._function, "operator", None)
+        if op is None:
+            found = dict(inspect.signature(self._function).parameters)
+        else:
+            kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+            defaults = {
+                n: inspect.Parameter.empty if type(d) is object else d for n, d in _parameters(self._function).items()
+            }
+            found = {n: inspect.Parameter(n, kind, default=d) for n, d in defaults.items()}
+        if not self._public:
+            return found
+        found = {"input" if n == "self" else n: p.replace(name="input" if n == "self" else n) for n, p in found.items()}
+        return found | {"out": inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None)}
+
+
 def _parameters(function: Callable) -> dict[str, Any]:
-    """The parameters that may be given by place, and the default of each (`...` where there is none)."""
+    """The parameters that have a name, and the default of each (`...`, or an operator's own mark, where there is none)."""
     op = getattr(function, "operator", None)
     if op is not None:
-        return {name: ... if type(op.defaults[name]) is object else op.defaults[name] for name in op.names}
+        return op.defaults
     code, defaults = function.__code__, function.__defaults__ or ()
     names = code.co_varnames[: code.co_argcount]
-    return dict.fromkeys(names, ...) | dict(zip(names[len(names) - len(defaults) :], defaults, strict=True))
+    found = dict.fromkeys(names, ...)
+    if defaults:
+        found.update(zip(names[-len(defaults) :], defaults))
+    return found | function.__kwdefaults__ if function.__kwdefaults__ else found
 
 
-def _wanted(label: str, parameters: dict[str, Any], tensors: frozenset[str] = frozenset()) -> dict[str, tuple]:
-    """The types that each parameter takes, up to the last that is no plain option."""
-    found: dict[str, tuple] = {}
-    for place, (name, default) in enumerate(parameters.items() if label not in LISTS else ()):
-        only = name in tensors or label in TENSORS.get(name, "").split() or (not place and not tensors)
-        numbers = label in OR_NUMBERS.get(name, "").split() or (not place and label in NUMBER_FIRST)
-        absent = default is None and name not in ("dim", "src") or name.startswith("running")  # may be left out as None
-        types = _TENSOR * (only or numbers) + (_INT if name == "dim" else _NUMBER) * numbers + _NONE * absent
-        found[name] = types if only or numbers else (object,)
-    while found and next(reversed(found.values())) == (object,):
-        found.popitem()
-    return found
+def _types(label: str, place: int, name: str, default: Any, tensors: frozenset[str]) -> tuple:
+    """What a parameter takes; () where the function itself looks."""
+    found: tuple = _KNOWN.get((name, label), ())
+    if name in tensors or (not place and not tensors and label not in LISTS):
+        found = _TENSOR + _NUMBER if not place and label in NUMBER_FIRST else _TENSOR
+    elif not found:
+        if name in NUMBERS and type(default) in (int, float):
+            return _NUMBER + _TENSOR
+        if not (name in ("stable", "unbiased") or default is True or (default is False and name not in ANY)):
+            return ()
+        found = _BOOL
+    absent = default is None and name not in ("dim", "src") or name in ("running_mean", "running_var")
+    return found + _NONE if absent else found
+
+
+class _Check:
+    """The types that the parameters of a public function or method take, by name and by place: read at its first call."""
+
+    def __init__(self, label: str, function: Callable, tensors: frozenset[str] = frozenset(), skipped: int = 0) -> None:
+        self.label, self.function, self.tensors, self.skipped = label, function, tensors, skipped
+
+    def read(self) -> tuple:
+        """The types by place, up to the last that is looked at."""
+        function, skipped, base, last = self.function, self.skipped, self.label.rstrip("_"), 0
+        self.parameters = _parameters(function)
+        by_place = len(self.parameters) if hasattr(function, "operator") else function.__code__.co_argcount
+        self.wanted, self.names, places = {}, list(self.parameters)[skipped:by_place], []
+        for place, (name, default) in enumerate(self.parameters.items()):
+            types = _types(base, place, name, default, self.tensors)
+            if types and place >= skipped:
+                self.wanted[name] = types
+                last = place - skipped + 1
+            if skipped <= place < by_place:
+                places.append(types or object)
+        self.places = tuple(places[:last])
+        return self.places
+
+    def named(self, options: dict) -> None:
+        for name, value in options.items():
+            if not isinstance(value, self.wanted.get(name, object)):
+                raise self._error(name, value, None)
+
+    def wrong(self, args: tuple) -> TypeError:
+        place = next(i for i, types in enumerate(self.places) if not isinstance(args[i], types))
+        return self._error(self.names[place], args[place], place + 1)
+
+    def _error(self, name: str, value: Any, position: int | None) -> TypeError:
+        types = self.wanted[name]
+        kind = "Tensor" if types[0] is TensorBase else "bool" if types[0] is bool else "Number"
+        return errors.argument(self.label, "input" if name in ("self", "A") else name, value, position, kind)
 
 
 def public(function: Callable, name: str | None = None, tensors: frozenset[str] = frozenset()) -> Callable:
@@ -91,56 +169,54 @@ def public(function: Callable, name: str | None = None, tensors: frozenset[str] 
     tensors: the parameters that take tensors only, where neither the table above nor their place says so.
     """
     label = name or function.__name__
-    parameters = _parameters(function)
-    wanted = _wanted(label, parameters, tensors)
-    places, own_out = tuple(wanted.values()), "out" in parameters
+    check = _Check(label, function, tensors)
+    places: Any = None
 
     @functools.wraps(function)
     def wrapper(*args: Any, **options: Any) -> Any:
+        nonlocal places
+        if places is None:
+            places = check.read()
         for value, types in zip(args, places):
             if not isinstance(value, types):
-                raise _wrong(label, wanted, args)
+                raise check.wrong(args)
         if not options:
             return function(*args)
-        if not args and "input" in options and "input" not in parameters:
+        if not args and "input" in options and "input" not in check.parameters:
             return wrapper(options.pop("input"), **options)
-        _check_named(label, wanted, options)
-        if "out" in options and not own_out:
+        check.named(options)
+        if "out" in options and "out" not in check.parameters:
             return _into(label, options.pop("out"), function(*args, **options))
         return function(*args, **options)
 
     wrapper.__name__ = wrapper.__qualname__ = label
+    if not tensors or "self" in _parameters(function):
+        wrapper.__signature__ = _Signature(function, public=True)  # type: ignore[attr-defined]
     return wrapper
 
 
 def method(function: Callable, name: str, like: Callable) -> Callable:
-    """A method that takes other tensors, with the same check; itself where it takes none. like: where its parameters stand."""
-    wanted = _wanted(name.rstrip("_"), _parameters(like))
-    places = tuple(wanted.values())[1:]
-    if not places:
+    """A method with the same check of its arguments; itself where there is none. like: where its parameters stand."""
+    if like is not function or hasattr(function, "operator"):
+        function.__signature__ = _Signature(like)  # type: ignore[attr-defined]
+    base, found = name.rstrip("_"), _parameters(like)
+    if name == "backward" or not any((n, base) in _KNOWN or n in NUMBERS or type(d) is bool for n, d in found.items()):
         return function
+    check, places = _Check(name, like, skipped=1), None  # type: tuple[_Check, Any]
 
     @functools.wraps(function)
     def wrapper(self: Any, *args: Any, **options: Any) -> Any:
+        nonlocal places
+        if places is None:
+            places = check.read()
         for value, types in zip(args, places):
             if not isinstance(value, types):
-                raise _wrong(name, dict(list(wanted.items())[1:]), args)
+                raise check.wrong(args)
         if options:
-            _check_named(name, wanted, options)
+            check.named(options)
         return function(self, *args, **options)
 
     return wrapper
-
-
-def _check_named(label: str, wanted: dict[str, tuple], options: dict) -> None:
-    for name, value in options.items():
-        if not isinstance(value, wanted.get(name, object)):
-            raise errors.argument(label, name, value)
-
-
-def _wrong(label: str, wanted: dict[str, tuple], args: tuple) -> TypeError:
-    place, name = next((i, n) for i, (n, types) in enumerate(wanted.items()) if not isinstance(args[i], types))
-    return errors.argument(label, "input" if name in ("self", "A") else name, args[place], place + 1)
 
 
 def _into(label: str, out: Any, result: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import copy
+import math
 import warnings
 from types import FunctionType
 from typing import Any, NoReturn
@@ -330,8 +331,11 @@ class Tensor(TensorBase, results=True):
         >>> gradlab.ones(2, 3).stride(), gradlab.ones(2, 3).t().stride()
         ((3, 1), (1, 3))
         """
-        steps = tuple([n // self._array.itemsize for n in self._array.strides])
-        return steps if dim is None else steps[dim]
+        array = self._array
+        steps = tuple([n // array.itemsize for n in array.strides])
+        if not array.size:  # numpy keeps no strides there
+            steps = tuple([math.prod([max(n, 1) for n in array.shape[d + 1 :]]) for d in range(array.ndim)])
+        return steps if dim is None else steps[axis(dim, array.ndim)]
 
     def data_ptr(self) -> int:
         """The address of the first element: equal for tensors that start at the same memory.

@@ -158,14 +158,12 @@ def not_tensor(what: str, found: Any) -> TypeError:
     return TypeError(f"{what} has to be a Tensor, but got {type(found).__name__}.")
 
 
-def argument(function: str, name: str, found: Any, position: int | None = None) -> TypeError:
+def argument(function: str, name: str, found: Any, position: int | None = None, wanted: str = "Tensor") -> TypeError:
     where = f" (position {position})" if position else ""
     kind = type(found)
     said = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
-    return TypeError(
-        f"{function}(): argument '{name}'{where} must be Tensor, not {said}. Make it one first: gradlab.tensor(...) copies, "
-        "gradlab.from_numpy(array) shares memory."
-    )
+    make = " Make it one first: gradlab.tensor(...) copies, gradlab.from_numpy(array) shares memory."
+    return TypeError(f"{function}(): argument '{name}'{where} must be {wanted}, not {said}.{make * (wanted == 'Tensor')}")
 
 
 def check_assigned_grad(tensor: Any, value: Any) -> None:

@@ -112,6 +112,8 @@ class set_grad_enabled(_GradSwitch):
     """
 
     def __init__(self, mode: bool) -> None:
+        if type(mode) is not bool:
+            raise TypeError(f"set_grad_enabled(): argument 'enabled' must be bool, not {type(mode).__name__}")
         self.before, self.enabled = modes.grad, mode
         modes.set(grad=mode)
 

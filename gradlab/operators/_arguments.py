@@ -12,7 +12,7 @@ import numpy as np
 from gradlab.engine import TensorBase
 
 
-def axis(dim: int, ndim: int) -> int:
+def axis(dim: Any, ndim: int) -> int:
     """`dim` counted from the front; a 0-d tensor counts as one-dimensional, as in torch.
 
     >>> axis(-1, 3), axis(0, 0)
@@ -47,13 +47,22 @@ def axes(dim: int | Sequence[int] | None, ndim: int) -> tuple[int, ...]:
     >>> axes(None, 2), axes([-1], 3), axes(0, 0)
     ((0, 1), (2,), ())
     """
-    if dim is None or (not isinstance(dim, int) and len(dim) == 0):
+    given = () if dim is None else each(dim)
+    if not given:
         return tuple(range(ndim))
-    given = (dim,) if isinstance(dim, int) else tuple(dim)
     found = tuple(axis(d, ndim) for d in given)
     if len(found) > 1 and len(set(found)) != len(found):
         raise RuntimeError(f"a dim appears multiple times in the list of dims {given}")
     return found if ndim else ()
+
+
+def each(dim: int | Sequence[int]) -> tuple[int, ...]:
+    """One int, or several.
+
+    >>> each(1), each([0, 1])
+    ((1,), (0, 1))
+    """
+    return (dim,) if isinstance(dim, (int, np.integer)) else tuple(dim)  # type: ignore[arg-type, return-value]
 
 
 def sizes(args: tuple) -> tuple[int, ...]:

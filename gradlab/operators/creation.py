@@ -14,7 +14,7 @@ from gradlab import dtypes
 from gradlab.devices import device as check_device
 from gradlab.engine import TensorBase, make, modes
 from gradlab.engine.modes import EXTRAS, notify
-from gradlab.operators._arguments import check_listed, sizes
+from gradlab.operators._arguments import check_listed, index, sizes
 
 
 def finished(array: np.ndarray, requires_grad: bool = False, device: Any = None) -> Any:
@@ -22,10 +22,17 @@ def finished(array: np.ndarray, requires_grad: bool = False, device: Any = None)
     if device is not None:
         check_device(device)
     tensor = make(array)
-    if requires_grad:
+    if requires_grad is not False and requires_grad is not None:
+        check_requires_grad(requires_grad)
         tensor.requires_grad = True
     notify("new", (), tensor)
     return tensor
+
+
+def check_requires_grad(wanted: Any) -> None:
+    """TypeError for what only counts as true or false."""
+    if type(wanted) is not bool:
+        raise TypeError(f"argument 'requires_grad' must be bool, not {type(wanted).__name__}")
 
 
 # -- from data -----------------------------------------------------------------------------------------------------------
@@ -108,6 +115,7 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
             "torch.tensor(sourceTensor).",
             stacklevel=2,
         )
+    check_requires_grad(requires_grad)
     out = finished(_to_array(data, dtype), requires_grad, device)
     if modes.word == EXTRAS:
         notify("tensor", (data,), out)
@@ -169,7 +177,8 @@ def scalar_tensor(value: Any, *, dtype: Any = None, requires_grad: bool = False)
     >>> gradlab.scalar_tensor(3)
     tensor(3.)
     """
-    return tensor(value, dtype=dtype or dtypes.get_default_dtype(), requires_grad=requires_grad)
+    kind = dtype or dtypes.get_default_dtype()
+    return tensor(value, dtype=kind, requires_grad=False if requires_grad is None else requires_grad)
 
 
 # -- filled ----------------------------------------------------------------------------------------------------------------
@@ -326,7 +335,7 @@ def linspace(start: float, end: float, steps: int, *, dtype: Any = None, device:
     tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
     """
     start, end = [x.item() if isinstance(x, TensorBase) else x for x in (start, end)]
-    return finished(np.linspace(start, end, steps).astype(_kind(dtype)), requires_grad, device)
+    return finished(np.linspace(start, end, index(steps, "steps")).astype(_kind(dtype)), requires_grad, device)
 
 
 def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple:
@@ -509,6 +518,7 @@ def randperm(n: int, *, generator: Any = None, dtype: Any = None, device: Any = 
     >>> gradlab.randperm(4).sort().values
     tensor([0, 1, 2, 3])
     """
+    n = index(n, "n")
     return finished(source(generator).permutation(n).astype(_kind(dtype, np.dtype(np.int64))), False, device)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from gradlab import dtypes
 from gradlab.engine import TensorBase, make, operator
-from gradlab.operators._arguments import axes, axis, is_number, sizes
+from gradlab.operators._arguments import axes, axis, each, index, is_number, sizes
 from gradlab.operators.shape import _key, copied, cut, expand, flatten, reshape, selected, unsqueeze
 
 # -- joins and splits --------------------------------------------------------------------------------------------------
@@ -168,6 +168,7 @@ def split(self, split_size, dim=0):
                 f"but got split_sizes={list(split_size)}"
             )
         return tuple(split_sizes(self, tuple(split_size), dim))
+    split_size = index(split_size, "split_size")
     if split_size < 0 or (split_size == 0 and size):
         raise RuntimeError(f"split expects split_size be positive, but got split_size={split_size}")
     return tuple(split_even(self, split_size or 1, dim))
@@ -182,6 +183,7 @@ def chunk(self, chunks, dim=0):
     """
     if self.ndim == 0:
         raise RuntimeError("chunk expects at least a 1-dimensional tensor")
+    chunks = index(chunks, "chunks")
     if chunks <= 0:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
     dim = axis(dim, self.ndim)
@@ -356,8 +358,7 @@ def roll(self, shifts, dims=()):
     >>> gradlab.roll(gradlab.tensor([1, 2, 3]), 1)
     tensor([3, 1, 2])
     """
-    shifts = (shifts,) if isinstance(shifts, int) else tuple(shifts)
-    dims = (dims,) if isinstance(dims, int) else tuple(dims)
+    shifts, dims = tuple([index(n, "shifts") for n in each(shifts)]), each(dims)
     if not shifts:
         raise RuntimeError("`shifts` required")
     if len(shifts) != len(dims) and (dims or len(shifts) != 1):
@@ -380,7 +381,7 @@ def tril(self, diagonal=0):
     >>> gradlab.tril(gradlab.tensor([[1, 2], [3, 4]])).tolist()
     [[1, 0], [3, 4]]
     """
-    return lower(_matrix(self, "tril"), diagonal)
+    return lower(_matrix(self, "tril"), index(diagonal, "diagonal"))
 
 
 def triu(self, diagonal=0):
@@ -390,7 +391,7 @@ def triu(self, diagonal=0):
     >>> gradlab.triu(gradlab.tensor([[1, 2], [3, 4]])).tolist()
     [[1, 2], [0, 4]]
     """
-    return upper(_matrix(self, "triu"), diagonal)
+    return upper(_matrix(self, "triu"), index(diagonal, "diagonal"))
 
 
 def _matrix(self, name):

@@ -108,7 +108,21 @@ def add(self, other, *, alpha=1):
     >>> gradlab.add(gradlab.tensor([1.0, 2.0]), 10, alpha=2)
     tensor([21., 22.])
     """
+    if type(alpha) is not int or alpha != 1:
+        alpha = _scale(alpha, self, other)
     return plus(self, other) if alpha == 1 else plus_scaled(self, other, alpha)
+
+
+def _scale(alpha, *operands):
+    """alpha, as torch takes it: no float for integers, and True and False for masks alone, for which numbers are that."""
+    if isinstance(alpha, TensorBase):
+        alpha = alpha.item()
+    kinds = {np.asarray(getattr(x, "_array", x)).dtype.kind for x in operands}
+    if type(alpha) is bool and kinds != {"b"}:
+        raise RuntimeError("Boolean alpha only supported for Boolean results.")
+    if isinstance(alpha, (float, np.floating, np.bool_)) and "f" not in kinds:
+        raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
+    return bool(alpha) if kinds == {"b"} else alpha
 
 
 def sub(self, other, *, alpha=1):
@@ -118,6 +132,9 @@ def sub(self, other, *, alpha=1):
     >>> gradlab.sub(gradlab.tensor([3.0, 4.0]), 1, alpha=2)
     tensor([1., 2.])
     """
+    if type(alpha) is not int or alpha != 1:
+        check_no_bool([getattr(x, "_array", x) for x in (self, other)])
+        alpha = _scale(alpha, self, other)
     return minus(self, other) if alpha == 1 else minus_scaled(self, other, alpha)
 
 
@@ -128,6 +145,9 @@ def rsub(self, other, *, alpha=1):
     >>> gradlab.rsub(gradlab.tensor([3.0, 4.0]), 1)
     tensor([-2., -3.])
     """
+    if type(alpha) is not int:
+        check_no_bool([getattr(x, "_array", x) for x in (self, other)])
+        alpha = _scale(alpha, self, other)
     if is_number(other):
         check_no_bool([getattr(self, "_array", self), other])
         return rsub_number(as_float_if(self, other, alpha), other, alpha)

@@ -9,7 +9,7 @@ from collections import namedtuple
 import numpy as np
 
 from gradlab.engine import operator
-from gradlab.operators._arguments import axes, axis, count, kept, one_dimensional
+from gradlab.operators._arguments import axes, axis, count, index, kept, one_dimensional
 from gradlab.operators.indexing import place, place_sum
 from gradlab.operators.joining import concatenated, flipped
 from gradlab.operators.pointwise import exp, sign, where, zeros_like_grad
@@ -473,7 +473,7 @@ def kthvalue(self, k, dim=-1, keepdim=False):
     >>> values, indices
     (tensor(2.), tensor(2))
     """
-    dim = axis(dim, self.ndim)
+    dim, k = axis(dim, self.ndim), index(k, "k")
     if not 1 <= k <= (self.shape[dim] if self.ndim else 1):
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {dim}")
     return Kthvalue(*kth_value(self, k, dim, keepdim))
@@ -659,7 +659,7 @@ def topk(self, k, dim=-1, largest=True, sorted=True):
     >>> values, indices
     (tensor([3., 2.]), tensor([1, 0]))
     """
-    dim = axis(dim, self.ndim)
+    dim, k = axis(dim, self.ndim), index(k, "k")
     if not 0 <= k <= (self.shape[dim] if self.ndim else 1):
         raise RuntimeError("selected index k out of range")
     return Topk(*top(self, dim, k, largest))

@@ -12,7 +12,7 @@ import numpy as np
 from gradlab import dtypes
 from gradlab.devices import device as checked_device
 from gradlab.engine import TensorBase, operator
-from gradlab.operators._arguments import axis, check_listed, index, sizes
+from gradlab.operators._arguments import axis, check_listed, each, index, sizes
 
 # -- copies and casts ------------------------------------------------------------------------------------------------
 
@@ -387,8 +387,7 @@ def movedim(self, source, destination):
     gradlab.Size([3, 4, 2])
     """
     ndim = self.ndim
-    source = (source,) if isinstance(source, int) else tuple(source)
-    destination = (destination,) if isinstance(destination, int) else tuple(destination)
+    source, destination = each(source), each(destination)
     if len(source) != len(destination):
         raise RuntimeError("movedim: Invalid source or destination dims: they must have the same number of elements")
     from_, to_ = [axis(d, ndim) for d in source], [axis(d, ndim) for d in destination]
@@ -445,7 +444,9 @@ def squeeze(self, dim=None):
     if dim is None:
         return squeeze_all(self)
     ndim = self.ndim
-    return squeeze_dim(self, axis(dim, ndim)) if isinstance(dim, int) else squeeze_dims(self, tuple([axis(d, ndim) for d in dim]))
+    if isinstance(dim, (int, np.integer)):
+        return squeeze_dim(self, axis(dim, ndim))
+    return squeeze_dims(self, tuple([axis(d, ndim) for d in dim]))
 
 
 def unsqueeze(self, dim):
@@ -580,7 +581,7 @@ def diagonal(self, offset=0, dim1=0, dim2=1):
     one, two = axis(dim1, self.ndim), axis(dim2, self.ndim)
     if one == two:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
-    return diagonal_of(self, offset, one, two)
+    return diagonal_of(self, index(offset, "offset"), one, two)
 
 
 def diag_embed(self, offset=0, dim1=-2, dim2=-1):
@@ -604,6 +605,7 @@ def diag(self, diagonal=0):
     >>> gradlab.diag(gradlab.tensor([[1, 2], [3, 4]])), gradlab.diag(gradlab.tensor([1, 2])).tolist()
     (tensor([1, 4]), [[1, 0], [0, 2]])
     """
+    diagonal = index(diagonal, "diagonal")
     if self.ndim == 1:
         return diag_embed(self, diagonal)
     if self.ndim != 2:

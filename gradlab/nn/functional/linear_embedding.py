@@ -10,6 +10,7 @@ import numpy as np
 from gradlab.autograd.grad_mode import no_grad
 from gradlab.engine import make, notify
 from gradlab.operators import linalg, neural, reduction, shape
+from gradlab.operators._arguments import index
 
 
 def linear(input: Any, weight: Any, bias: Any = None) -> Any:
@@ -81,6 +82,7 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Any:
     tensor([[1, 0, 0],
             [0, 0, 1]])
     """
+    num_classes = index(num_classes, "num_classes")
     if tensor.dtype.name != "int64":
         raise RuntimeError(f"one_hot is only applicable to index tensor of type LongTensor, got {tensor.dtype}")
     classes = int(tensor._array.max()) + 1 if num_classes == -1 else num_classes
