@@ -144,7 +144,7 @@ class _Check:
                 self.wanted[name] = types
                 last = place - skipped + 1
             if skipped <= place < by_place:
-                places.append(types or object)
+                places.append(object if not types else types[0] if len(types) == 1 else types)
         self.places = tuple(places[:last])
         return self.places
 
@@ -177,9 +177,8 @@ def public(function: Callable, name: str | None = None, tensors: frozenset[str] 
         nonlocal places
         if places is None:
             places = check.read()
-        for value, types in zip(args, places):
-            if not isinstance(value, types):
-                raise check.wrong(args)
+        if not all(map(isinstance, args, places)):
+            raise check.wrong(args)
         if not options:
             return function(*args)
         if not args and "input" in options and "input" not in check.parameters:
@@ -209,9 +208,8 @@ def method(function: Callable, name: str, like: Callable) -> Callable:
         nonlocal places
         if places is None:
             places = check.read()
-        for value, types in zip(args, places):
-            if not isinstance(value, types):
-                raise check.wrong(args)
+        if not all(map(isinstance, args, places)):
+            raise check.wrong(args)
         if options:
             check.named(options)
         return function(self, *args, **options)
