@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from gradlab import errors
 
 REQUIRED = object()
 
@@ -22,20 +21,6 @@ def parameters(function: Callable, inputs: tuple[str, ...]) -> tuple[list[str], 
     names = list(code.co_varnames[: code.co_argcount])
     given = dict(zip(names[len(names) - len(defaults) :], defaults, strict=True))
     return names, dict.fromkeys(names, REQUIRED) | given
-
-
-def bind(op: Any, args: tuple, options: dict) -> list:
-    """The value of every parameter of an operator, in order; TypeError for one too many or too few."""
-    if len(args) > len(op.names):
-        raise errors.arguments(op, f"takes {len(op.names)} arguments but {len(args)} were given")
-    values, options = list(args), dict(options)
-    for name in op.names[len(args) :]:
-        values.append(options.pop(name, op.defaults[name]))
-        if values[-1] is REQUIRED:
-            raise errors.arguments(op, f"missing required argument: '{name}'")
-    if options:
-        raise errors.arguments(op, f"got an unexpected keyword argument '{next(iter(options))}'")
-    return values
 
 
 def bound(forward: Callable, first: tuple, args: tuple, kwargs: dict, fill: bool) -> tuple:

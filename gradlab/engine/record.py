@@ -12,15 +12,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache, cached_property
 from operator import is_
+from types import FunctionType
 from typing import Any
 
 import numpy as np
 
 from gradlab import dtypes, errors
-from gradlab._signature import bind, parameters
+from gradlab._signature import parameters
+from gradlab.engine import source
 from gradlab.engine.modes import EXTRAS, modes, notify
 from gradlab.engine.node import numbers
-from gradlab.engine.saved import FREED, SavedTensor, SavingNode, raw, recorded, save_input, save_result
+from gradlab.engine.saved import FREED, PLAIN, SavedTensor, SavingNode, raw, recorded, save_input, save_result
 from gradlab.engine.tensor import INFERENCE, TensorBase, make, ndarray, new
 
 
@@ -34,15 +36,18 @@ def operator(node_name: str | None, forward: Callable, /, **options: Any) -> Cal
     view: the results share memory with the first input.
     """
     op = Operator(node_name, forward, **options)
-    run = op.run
-    function: Any = lambda *args, **options: run(args, options)  # noqa: E731
-    if op.simple and len(op.inputs) == 2:
-        function = _two_tensors(op)
-    elif op.simple or (op.inputs == tuple(op.names[:1]) and node_name and not (op.outputs or op.backward or op.listed)):
-        function = _one_tensor(op)
-    function.operator = op
-    function.__name__ = function.__qualname__ = op.label
+    function = FunctionType(_first_call.__code__, {"op": op, "__name__": __name__}, op.label)
+    op.function = function
+    function.operator = op  # type: ignore[attr-defined]
     return function
+
+
+op: Any = None  # of each operator's function, among its own globals
+
+
+def _first_call(*args: Any, **options: Any) -> Any:
+    """What an operator's function is until it is called: importing makes hundreds, a program uses a few."""
+    return op.written()(*args, **options)
 
 
 class OperatorNode(SavingNode):
@@ -109,27 +114,42 @@ class Operator:
         self.listed = {"tensors", "indices"} & set(self.names)  # what may be a list of tensors
         count = len(self.inputs)  # a plan for each set of inputs that need a gradient, and of tensors among the options
         self.plan = cache(lambda *key: Plan(self, key[:count], key[count:]))
-        self.named = named = {name for f in self.formulas for name in _wanted(f)}
-        allowed = {*self.inputs, "result"} if len(self.inputs) == 1 >= len(named) else set(self.inputs)
-        special = view or outputs or backward or self.many or self.optional or len(self.inputs) not in (1, 2)
-        self.simple = bool(node_name and not special and named <= allowed)
-        self.slots = tuple(n for n in (*self.inputs, *self.results) if n in named)
+        self.wanted = list(dict.fromkeys(name for f in self.formulas for name in source.wanted(f)))
+        self.slots = tuple(n for n in (*self.inputs, *self.results) if n in self.wanted)
+        self.keeps = len(self.slots) < len(self.wanted)
         self.node_name = node_name
         self.label = (node_name or getattr(forward, "__name__", "operator")).split("Backward")[0].lower()
+
+    def written(self) -> Callable:
+        """The operator's function, from now on with code of its own."""
+        names = {
+            "_run": self.run,
+            "_forward": self.forward,
+            "_mark_view": self.mark_view,
+            "_defaults": self.defaults,
+            "_plans": _Plans(self),
+            "_Node": self.node_class if self.node_name else None,
+            "_class": TensorBase._class,
+            **COMMON,
+        }
+        made = _compiled(source.function_source(self), self.label, names)["function"]
+        self.function.__globals__.update(names)
+        self.function.__defaults__, self.function.__code__ = made.__defaults__, made.__code__
+        return self.function
 
     @cached_property
     def node_class(self) -> type:
         """The class of this operator's nodes; made when the first is recorded, since importing makes hundreds of operators."""
-        fields = ("plan",) if self.simple else ("plan", "kept", "outputs")
+        fields = ("plan", *["kept"][: self.keeps], *["outputs"][: bool(self.outputs)])
         body: dict[str, Any] = {"slots": self.slots, "__slots__": fields, "__module__": "gradlab"}
-        for name in self.named:
+        for name in self.wanted:
             body["_saved_" + name] = property(lambda node, name=name: node._saved(name, False))
             body["_raw_saved_" + name] = property(lambda node, name=name: node._saved(name, True))
         return type(self.node_name, (OperatorNode,), body)
 
-    def run(self, args: tuple, options: dict) -> Any:
-        values: Any = args if len(args) == len(self.names) and not options else bind(self, args, options)
-        arrays = [v._array if isinstance(v, TensorBase) else _array(v) if self.listed else v for v in values]
+    def run(self, values: tuple) -> Any:
+        """The general way: in any mode, with numbers and lists among the tensors, in several dtypes, with several results."""
+        arrays: Any = [v._array if isinstance(v, TensorBase) else _array(v) if self.listed else v for v in values]
         if all(map(is_, arrays, values)):
             return self.forward(*values)
         if self.promote:
@@ -137,7 +157,7 @@ class Operator:
             arrays = dtypes.promoted(arrays, self.places or range(len(arrays)), self.promote == "float")
         try:
             out = self.forward(*arrays)
-        except ValueError as error:
+        except (ValueError, TypeError) as error:
             raise errors.shapes(self, arrays, error) from error
         several = isinstance(out, (tuple, list))
         tensors = [make(o) for o in out] if several else [make(out)]
@@ -151,20 +171,20 @@ class Operator:
             notify(self.label, values, result)
         return result
 
-    def _record(self, values: Any, arrays: list, tensors: list) -> None:
-        operands = values[self.places[0]] if self.many else map(values.__getitem__, self.places)
+    def _record(self, values: tuple, arrays: list, tensors: list) -> None:
+        operands = values[self.places[0]] if self.many else [values[i] for i in self.places]
         edges = tuple([v._gradient_edge() if isinstance(v, TensorBase) else None for v in operands])
-        need = (any(edges),) if self.many else map(bool, edges)
         if not any(edges) or _inference_alone(values, self.places):
             return
+        need = (True,) if self.many else [e is not None for e in edges]
         extra = [n for i, n in self.optional if arrays[i] is not values[i]] if self.optional else ()  # tensors among these
         plan = self.plan(*need, *extra)
         node = new(plan.node_class)
         node.edges, node.number, node.extras, node.plan = edges, next(numbers), None, plan
         node.shape, node.dtype = tensors[0]._array.shape, tensors[0]._array.dtype
-        if not self.simple:
-            keeps = plan.keeps
-            node.kept = keeps and [plan.need if i is None else _shape(values[i]) if of else values[i] for i, of in keeps]
+        if self.keeps:
+            node.kept = [plan.need if i is None else _shape(values[i]) if of else values[i] for i, of in plan.keeps]
+        if self.outputs:
             node.outputs = None if len(tensors) == 1 else [(t._array.shape, t._array.dtype) for t in tensors]
         for number, tensor in enumerate(tensors):
             if tensor._array.dtype.kind == "f":
@@ -176,165 +196,49 @@ class Operator:
             modes.anomaly.recorded(node)
 
 
+class _Plans(dict):
+    """An operator's plans by the inputs that need a gradient, as the bits of a number; made when first needed."""
+
+    def __init__(self, op: Operator) -> None:
+        self.op = op
+
+    def __missing__(self, which: int) -> Plan:
+        self[which] = self.op.plan(*[bool(which >> i & 1) for i in range(len(self.op.inputs))])
+        return self[which]
+
+
 class Plan:
     """What a node saves, keeps and computes when a given set of its inputs needs a gradient."""
 
     def __init__(self, op: Operator, need: tuple[bool, ...], extra: tuple[str, ...] = ()) -> None:
         self.op, self.need = op, need
         self.formulas = op.formulas if op.backward else [f if n else None for f, n in zip(op.formulas, need, strict=True)]
-        names = dict.fromkeys(name for f in self.formulas if f for name in _wanted(f))
+        asked = {name for f in self.formulas if f for name in source.wanted(f)}
+        names = [n for n in op.wanted if n in asked]
         self.saves = tuple(n for n in names if n in (*op.inputs, *op.results, *extra))
         self.kept = tuple(n for n in names if n not in self.saves)
-        order = (*self.saves, *self.kept)
         index = {**{n: i for i, n in enumerate(op.names)}, **{f"{n}_shape": i for i, n in enumerate(op.names)}, "need": None}
         self.keeps = [(index[n], n not in op.names) for n in self.kept]
         self.stores = [(index.get(n), op.results.index(n) if n in op.results else None) for n in self.saves]
-        self.calls = ["None" if f is None else f"f{i}({', '.join(_taken(f, order))})" for i, f in enumerate(self.formulas)]
-        if op.backward or op.many:
-            self.calls[0] = "*" + self.calls[0]
-        self.second = [name != op.inputs[0] for name in self.saves]
-        self.node_class, self.run = op.node_class, self._written(READ_INPUT, READ_RESULT)
+        self.node_class, self.run = op.node_class, self._written(source.INPUT, source.RESULT)
 
     @cached_property
     def run_recorded(self) -> Callable:
         """`run` on tensors, for a backward that is itself recorded."""
-        return self._written(READ_RECORDED, READ_RECORDED)
+        return self._written(source.RECORDED, source.RECORDED)
 
     def _written(self, read_input: str, read_result: str) -> Callable:
-        """The few lines that nodes of this plan run, written out; for a product whose inputs both need a gradient:
-
-        def run(node, g):
-            if node.saved is FREED: raise errors.freed(node)
-            x0, guard0, version0, x1, guard1, version1 = node.saved
-            v0 = x0._array if guard0 is None and x0._counter is None else raw(node, x0, guard0, version0)
-            v1 = x1._array if guard1 is None and x1._counter is None else raw(node, x1, guard1, version1)
-            return (f0(g, v0), f1(g, v1),)
-        """
-        lines, count = ["def run(node, g):"], len(self.saves)
-        if self.op.outputs:
-            lines.append(" g, grads = (g, (g,)) if node.outputs is None else (g[0], g)")
-        if self.saves:
-            lines.append(" if node.saved is FREED: raise errors.freed(node)")
-            lines.append(" " + ", ".join(f"x{i}, guard{i}, version{i}" for i in range(count)) + " = node.saved")
-        for i, name in enumerate(self.saves):
-            results = self.op.results
-            read = read_result.format(i, results.index(name)) if name in results else read_input.format(i, 0)
-            lines.append(f" v{i} = {read}")
-        if self.kept:
-            lines.append(" " + "".join(f"v{count + i}, " for i in range(len(self.kept))) + "= node.kept")
-        lines.append(f" return ({', '.join(self.calls)},)")
-        formulas = {f"f{i}": f for i, f in enumerate(self.formulas)}
-        exec("\n".join(lines), names := {"FREED": FREED, "errors": errors, "raw": raw, "recorded": recorded, **formulas})
-        return names["run"]  # type: ignore[return-value]
-
-
-READ_INPUT = "x{0}._array if guard{0} is None and x{0}._counter is None else raw(node, x{0}, guard{0}, version{0})"
-READ_RESULT = "x{0} if guard{0}.__class__ is list and guard{0}[0] == version{0} else raw(node, x{0}, guard{0}, version{0})"
-READ_RECORDED = "recorded(node, x{0}, guard{0}, version{0}, {1})"
-
-
-# -- the two commonest kinds of operator, recorded without the general way's lists -------------------------------------
-
-
-def _one_tensor(op: Operator) -> Callable:
-    """One tensor first, then plain options: exp, and also reductions, views, softmax."""
-    forward, run, simple, view, to_float = op.forward, op.run, op.simple, op.view, op.promote == "float"
-    count, plan = len(op.names) - 1, None
-
-    def function(self: Any, *options: Any, **named: Any) -> Any:
-        nonlocal plan
-        for option in options:
-            if isinstance(option, TensorBase):
-                return run((self, *options), named)
-        if type(self) is ndarray and not named:
-            return forward(self, *options)
-        word = modes.word
-        if word == EXTRAS or named or len(options) != count or not isinstance(self, TensorBase) or self._counter is INFERENCE:
-            return run((self, *options), named)
-        x = self._array
-        try:
-            out = forward(x, *options)
-        except ValueError as error:
-            raise errors.shapes(op, [x], error) from error
-        if to_float and out.dtype is not x.dtype:
-            return run((self, *options), named)
-        result = new(TensorBase._class)
-        result._array = out if type(out) is ndarray else np.asarray(out)
-        result._view = result._meta = result._counter = result._edge = edge = None
-        if view:
-            op.mark_view(forward, self, options, result)
-        if word:
-            edge = self._edge if self._view is None and self._edge is not None else self._gradient_edge()
-        if edge is not None:
-            plan = plan or op.plan(True)
-            node = new(plan.node_class)
-            node.edges, node.number, node.extras, node.plan = (edge,), next(numbers), None, plan
-            node.shape, node.dtype, result._edge = out.shape, out.dtype, (node, 0)
-            if not simple:
-                result._edge = (node, 0) if out.dtype.kind == "f" else None
-                node.kept, node.outputs = [x.shape if of else options[i - 1] for i, of in plan.keeps], None
-            node.saved = ()
-            for _, of in plan.stores:
-                node.saved += save_input(self) if of is None else save_result(result, 0)
-        return result
-
-    return function
-
-
-def _two_tensors(op: Operator) -> Callable:
-    forward, run, plans = op.forward, op.run, [None, None, None, None]
-
-    def function(self: Any, other: Any) -> Any:
-        if type(self) is ndarray and not isinstance(other, TensorBase):
-            return forward(self, other)
-        word = modes.word
-        if word == EXTRAS or not isinstance(self, TensorBase) or self._counter is INFERENCE:
-            return run((self, other), {})
-        x, y = self._array, other._array if isinstance(other, TensorBase) else other
-        if y is other and y.__class__ is not float and y.__class__ is not int:
-            return run((self, other), {})
-        try:
-            out = forward(x, y)
-        except (ValueError, TypeError) as error:
-            raise errors.shapes(op, [x, y], error) from error
-        if out.dtype is not x.dtype or (y is not other and y.dtype is not x.dtype):
-            return run((self, other), {})
-        result = new(TensorBase._class)
-        result._array = out if type(out) is ndarray else np.asarray(out)
-        result._view = result._meta = result._counter = result._edge = edge_x = edge_y = None
-        if word:
-            edge_x = self._edge if self._view is None and self._edge is not None else self._gradient_edge()
-            if y is not other:
-                edge_y = other._edge if other._view is None and other._edge is not None else other._gradient_edge()
-        if edge_x is not None or edge_y is not None:
-            which = (edge_x is not None) + 2 * (edge_y is not None)
-            plan = plans[which] = plans[which] or op.plan(edge_x is not None, edge_y is not None)
-            node = new(plan.node_class)
-            node.edges, node.number, node.extras, node.plan = (edge_x, edge_y), next(numbers), None, plan
-            node.shape, node.dtype = out.shape, out.dtype
-            result._edge = (node, 0)
-            saved: tuple = ()
-            for of_other in plan.second:
-                x = other if of_other else self
-                saved += save_input(x) if x is y else (x, None, 0 if x._counter is None else x._counter[0])
-            node.saved = saved
-        return result
-
-    return function
+        names = {"__name__": __name__, "FREED": FREED, "errors": errors, "raw": raw, "recorded": recorded}
+        names.update({f"f{i}": f for i, f in enumerate(self.formulas)})
+        return _compiled(source.backward_source(self, read_input, read_result), self.op.label, names)["run"]
 
 
 # -- small helpers -----------------------------------------------------------------------------------------------------
 
 
-def _taken(formula: Callable, order: tuple[str, ...]) -> list[str]:
-    """The arguments of a formula's call, in the names of the lines that a plan writes."""
-    first = formula.__code__.co_varnames[0]
-    return [first if first == "grads" else "g", *[f"v{order.index(name)}" for name in _wanted(formula)]]
-
-
-def _wanted(formula: Callable) -> list[str]:
-    """The names a formula takes besides the gradient."""
-    return list(formula.__code__.co_varnames[1 : formula.__code__.co_argcount])
+def _compiled(text: str, label: str, names: dict[str, Any]) -> dict[str, Any]:
+    exec(compile(text, f"{source.__file__[:-3]}/{label}", "exec"), names)
+    return names
 
 
 def _shape(value: Any) -> Any:
@@ -365,3 +269,21 @@ def _array(value: Any) -> Any:
     if isinstance(value, TensorBase):
         return value._array
     return [_array(v) for v in value] if isinstance(value, (list, tuple)) and _has_tensor(value) else value
+
+
+COMMON = {
+    "__name__": __name__,
+    "_PLAIN": PLAIN,
+    "_NUMBERS": source.NUMBERS,
+    "_INFERENCE": INFERENCE,
+    "_Tensor": TensorBase,
+    "_asarray": np.asarray,
+    "_float32": np.dtype(np.float32),
+    "_float64": np.dtype(np.float64),
+    "_modes": modes,
+    "_ndarray": ndarray,
+    "_new": new,
+    "_next": next,
+    "_numbers": numbers,
+    "_shape": _shape,
+}
