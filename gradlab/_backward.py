@@ -98,24 +98,29 @@ def _starts(roots: list, grads: Any, create: bool) -> list:
         edge = root._gradient_edge()
         if edge is None or edge[0].hidden:
             raise errors.no_graph(i)
-        start = _start(i, root, g)
-        starts.append((edge, start if create else start._array))
+        if g is not None:
+            _check_start(i, root, g)
+            starts.append((edge, g if create else g._array))
+        else:
+            one = _one(root)
+            starts.append((edge, make(one) if create else one))
     return starts
 
 
-def _start(index: int, root: TensorBase, g: Any) -> TensorBase:
-    """The gradient to start with at this root: what was given, or one."""
-    if g is None:
-        if root._array.size != 1:
-            raise errors.not_scalar(root)
-        one = np.empty(root._array.shape, root._array.dtype)  # np.ones takes four times as long
-        one.fill(1)
-        return make(one)
+def _one(root: TensorBase) -> np.ndarray:
+    """The gradient of a tensor with one element with respect to itself."""
+    if root._array.size != 1:
+        raise errors.not_scalar(root)
+    one = np.empty_like(root._array)  # np.ones takes four times as long
+    one.fill(1)
+    return one
+
+
+def _check_start(index: int, root: TensorBase, g: Any) -> None:
     if not isinstance(g, TensorBase):
         raise errors.not_tensor("a gradient", g)
     if g._array.shape != root._array.shape:
         raise errors.start_shape(index, root, g)
-    return g
 
 
 def _edges(targets: list) -> list:

@@ -22,11 +22,14 @@ class _Modes(threading.local):
 
     def set(self, **changes: Any) -> dict[str, Any]:
         """Change some, and return what they were, to be set again."""
-        state = vars(self)
-        before = {name: state[name] for name in changes}
+        state, before = self.__dict__, {}
+        for name in changes:
+            before[name] = state[name]
         state.update(changes)
-        extras = state["inference"] or state["anomaly"] or state["watcher"] or state["saved_hooks"]
-        state["word"] = EXTRAS if extras else ON if state["grad"] else OFF
+        if state["inference"] or state["anomaly"] or state["watcher"] or state["saved_hooks"]:
+            self.word = EXTRAS
+        else:
+            self.word = ON if state["grad"] else OFF
         return before
 
 

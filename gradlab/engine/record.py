@@ -10,7 +10,7 @@ forward.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache, cached_property
+from functools import cached_property
 from operator import is_
 from types import FunctionType
 from typing import Any
@@ -108,32 +108,23 @@ class Operator:
         self.inputs = inputs or tuple(formulas)
         self.results = outputs if isinstance(outputs, tuple) else ("result",)
         self.names, self.defaults = parameters(forward, self.inputs)
-        self.optional = [(i, n) for i, n in enumerate(self.names) if n not in self.inputs]
         self.places = [self.names.index(n) for n in self.inputs if n in self.names]
         self.many = self.inputs[:1] == ("tensors",)  # any number of inputs, in one list
         self.listed = {"tensors", "indices"} & set(self.names)  # what may be a list of tensors
-        count = len(self.inputs)  # a plan for each set of inputs that need a gradient, and of tensors among the options
-        self.plan = cache(lambda *key: Plan(self, key[:count], key[count:]))
         self.wanted = list(dict.fromkeys(name for f in self.formulas for name in source.wanted(f)))
+        self.optional = [(i, n) for i, n in enumerate(self.names) if n in self.wanted and n not in self.inputs]
         self.slots = tuple(n for n in (*self.inputs, *self.results) if n in self.wanted)
         self.keeps = len(self.slots) < len(self.wanted)
+        self.plans = Plans(self)
         self.node_name = node_name
         self.label = (node_name or getattr(forward, "__name__", "operator")).split("Backward")[0].lower()
 
     def written(self) -> Callable:
         """The operator's function, from now on with code of its own."""
-        names = {
-            "_run": self.run,
-            "_forward": self.forward,
-            "_mark_view": self.mark_view,
-            "_defaults": self.defaults,
-            "_plans": _Plans(self),
-            "_Node": self.node_class if self.node_name else None,
-            "_class": TensorBase._class,
-            **COMMON,
-        }
-        made = _compiled(source.function_source(self), self.label, names)["function"]
-        self.function.__globals__.update(names)
+        own = {"_run": self.run, "_forward": self.forward, "_mark_view": self.mark_view, "_plans": self.plans}
+        own.update(_Node=self.node_name and self.node_class, _class=TensorBase._class, _defaults=self.defaults)
+        made = _compiled(source.function_source(self), self.label, {**COMMON, **own})["function"]
+        self.function.__globals__.update(made.__globals__)
         self.function.__defaults__, self.function.__code__ = made.__defaults__, made.__code__
         return self.function
 
@@ -176,9 +167,8 @@ class Operator:
         edges = tuple([v._gradient_edge() if isinstance(v, TensorBase) else None for v in operands])
         if not any(edges) or _inference_alone(values, self.places):
             return
-        need = (True,) if self.many else [e is not None for e in edges]
-        extra = [n for i, n in self.optional if arrays[i] is not values[i]] if self.optional else ()  # tensors among these
-        plan = self.plan(*need, *extra)
+        need = [True] if self.many else [e is not None for e in edges]
+        plan = self.plans[(*need, *[arrays[i] is not values[i] for i, _ in self.optional])]
         node = new(plan.node_class)
         node.edges, node.number, node.extras, node.plan = edges, next(numbers), None, plan
         node.shape, node.dtype = tensors[0]._array.shape, tensors[0]._array.dtype
@@ -196,26 +186,28 @@ class Operator:
             modes.anomaly.recorded(node)
 
 
-class _Plans(dict):
-    """An operator's plans by the inputs that need a gradient, as the bits of a number; made when first needed."""
+class Plans(dict):
+    """An operator's plans by which inputs need a gradient, and which options that formulas name are tensors."""
 
     def __init__(self, op: Operator) -> None:
         self.op = op
 
-    def __missing__(self, which: int) -> Plan:
-        self[which] = self.op.plan(*[bool(which >> i & 1) for i in range(len(self.op.inputs))])
-        return self[which]
+    def __missing__(self, key: tuple[bool, ...]) -> Plan:
+        count = len(self.op.inputs)
+        tensors = [n for (_, n), given in zip(self.op.optional, key[count:], strict=True) if given]
+        self[key] = Plan(self.op, key[:count], tensors)
+        return self[key]
 
 
 class Plan:
     """What a node saves, keeps and computes when a given set of its inputs needs a gradient."""
 
-    def __init__(self, op: Operator, need: tuple[bool, ...], extra: tuple[str, ...] = ()) -> None:
+    def __init__(self, op: Operator, need: tuple[bool, ...], tensors: list[str]) -> None:
         self.op, self.need = op, need
         self.formulas = op.formulas if op.backward else [f if n else None for f, n in zip(op.formulas, need, strict=True)]
         asked = {name for f in self.formulas if f for name in source.wanted(f)}
         names = [n for n in op.wanted if n in asked]
-        self.saves = tuple(n for n in names if n in (*op.inputs, *op.results, *extra))
+        self.saves = tuple(n for n in names if n in (*op.inputs, *op.results, *tensors))
         self.kept = tuple(n for n in names if n not in self.saves)
         index = {**{n: i for i, n in enumerate(op.names)}, **{f"{n}_shape": i for i, n in enumerate(op.names)}, "need": None}
         self.keeps = [(index[n], n not in op.names) for n in self.kept]
@@ -272,18 +264,7 @@ def _array(value: Any) -> Any:
 
 
 COMMON = {
-    "__name__": __name__,
-    "_PLAIN": PLAIN,
-    "_NUMBERS": source.NUMBERS,
-    "_INFERENCE": INFERENCE,
-    "_Tensor": TensorBase,
-    "_asarray": np.asarray,
-    "_float32": np.dtype(np.float32),
-    "_float64": np.dtype(np.float64),
-    "_modes": modes,
-    "_ndarray": ndarray,
-    "_new": new,
-    "_next": next,
-    "_numbers": numbers,
-    "_shape": _shape,
+    **{"__name__": __name__, "_asarray": np.asarray, "_ndarray": ndarray, "_make": make, "_new": new, "_shape": _shape},
+    **{"_modes": modes, "_INFERENCE": INFERENCE, "_PLAIN": PLAIN, "_Tensor": TensorBase, "_numbers": numbers, "_next": next},
+    **{"_NUMBERS": {float, int}, "_float32": np.dtype(np.float32), "_float64": np.dtype(np.float64)},
 }

@@ -8,8 +8,6 @@ from typing import Any
 
 from gradlab._signature import REQUIRED
 
-NUMBERS = frozenset({float, int})  # what may stand in a tensor's place
-
 
 def wanted(formula: Callable) -> list[str]:
     """The names that a formula takes besides the gradient."""
@@ -20,149 +18,117 @@ def wanted(formula: Callable) -> list[str]:
 
 
 def function_source(op: Any) -> str:
-    """An operator's function; for a product (``_run`` is the general way, for every other mode and kind of argument):
+    """An operator's function; for a product, in short (``_run`` is the general way, for all modes and kinds of argument):
 
-    def mul(self, other):
+    def function(self, other):
         if not isinstance(self, _Tensor):
-            if self.__class__ is _ndarray and not (isinstance(other, _Tensor)): return _forward(self, other)
-            return _run((self, other))
+            return _forward(self, other) if self.__class__ is _ndarray and not isinstance(other, _Tensor) else _run((self, other))
         _word = _modes.word
         if _word == 2 or self._counter is _INFERENCE: return _run((self, other))
-        _x0 = self._array
-        _x1 = other._array if isinstance(other, _Tensor) else other
-        if _x1 is other and other.__class__ not in _NUMBERS: return _run((self, other))
-        _kind = _x0.dtype
-        if _kind is not _float32 and _kind is not _float64 or _x1 is not other and _x1.dtype is not _kind: return ...
-        try: _out = _forward(_x0, _x1)
+        _self = self._array
+        _other = other._array if isinstance(other, _Tensor) else other
+        _kind = _self.dtype
+        if _kind is not _float32 and _kind is not _float64 or (_other.dtype is not _kind if ...): return _run((self, other))
+        try: _out = _forward(_self, _other)
         except (ValueError, TypeError): _out = None
         if _out is None: return _run((self, other))
         _result = _new(_class)
         _result._array = _out if _out.__class__ is _ndarray else _asarray(_out)
         _result._view = _result._meta = _result._counter = _result._edge = None
         if not _word: return _result
-        _edge0 = self._edge if self._view is None and self._edge is not None else self._gradient_edge()
-        _edge1 = None if _x1 is other else other._edge if other._view is None and ... else other._gradient_edge()
-        if _edge0 is None and _edge1 is None: return _result
+        _edge_self = self._edge if self._view is None and self._edge is not None else self._gradient_edge()
+        _edge_other = ...
+        if _edge_self is None and _edge_other is None: return _result
         _node = _new(_Node)
-        _node.edges, _node.number, _node.extras = (_edge0, _edge1,), _next(_numbers), None
-        _node.plan = _plans[(_edge0 is not None) + 2 * (_edge1 is not None)]
+        _node.edges, _node.number, _node.extras = (_edge_self, _edge_other, ), _next(_numbers), None
+        _node.plan = _plans[_edge_self is not None, _edge_other is not None, ]
         _node.shape, _node.dtype = _out.shape, _out.dtype
         _result._edge = _node, 0
-        _saved = ()
-        if _edge0 is not None: _saved += (other, None, 0 if other._counter is None else other._counter[0],) if ...
-        if _edge1 is not None: _saved += (self, None, 0 if self._counter is None else self._counter[0],)
-        _node.saved = _saved
+        _node.saved = ((other, None, 0 if other._counter is None else other._counter[0]) if _edge_self is not None else ()) + ...
         return _result
     """
     shown = [n if op.defaults[n] is REQUIRED else f"{n}=_defaults[{n!r}]" for n in op.names]
-    lines = [f"def function({', '.join(shown)}):"]
-    ordinary = op.node_name and not (op.outputs or op.listed) and op.places[:1] == [0] and len(op.places) == len(op.inputs)
-    lines += _recording(op) if ordinary else [f"return {_run(op)}"]
-    return "\n ".join(lines)
-
-
-def _run(op: Any) -> str:
-    return f"_run(({', '.join(op.names)},))"
+    single = op.places[:1] == [0] and len(op.places) == len(op.inputs) and not op.listed
+    counted = not op.outputs or (isinstance(op.outputs, tuple) and len(op.outputs) > 1)
+    lines = _recording(op) if op.node_name and single and counted else [f"return _run(({', '.join(op.names)},))"]
+    return "\n ".join([f"def function({', '.join(shown)}):", *lines])
 
 
 def _recording(op: Any) -> list[str]:
-    """The lines for an operator with one result and inputs that are single tensors, the first of them always."""
+    """The lines for an operator whose inputs are single tensors, the first of them always."""
     first, *rest = op.names
-    inputs = op.names[: len(op.places)] if op.places == list(range(len(op.places))) else [op.names[i] for i in op.places]
-    others, options = inputs[1:], [n for n in rest if n not in inputs]
-    general = f"return {_run(op)}"
-    tensors = " or ".join(f"isinstance({n}, _Tensor)" for n in rest)
-    strange = "".join(f" or isinstance({n}, _Tensor)" for n in options)
+    inputs = [op.names[i] for i in op.places]
+    results = [f"_result{i}" for i in range(len(op.results))] if op.outputs else ["_result"]
+    end = f"return [{', '.join(results)}]" if op.outputs else "return _result"
+    general = f"_run(({', '.join(op.names)},))"
+    arrays = " and ".join([f"{first}.__class__ is _ndarray", *[f"not isinstance({n}, _Tensor)" for n in rest]])
     lines = [
-        f"if not isinstance({first}, _Tensor):",
-        f" if {first}.__class__ is _ndarray{f' and not ({tensors})' if rest else ''}: return _forward({', '.join(op.names)})",
-        f" {general}",
+        f"if not isinstance({first}, _Tensor): return _forward({', '.join(op.names)}) if {arrays} else {general}",
         "_word = _modes.word",
-        f"if _word == 2 or {first}._counter is _INFERENCE{strange}: {general}",
-        f"_x0 = {first}._array",
+        f"if _word == 2 or {first}._counter is _INFERENCE: return {general}",
+        f"_{first} = {first}._array",
+        *[f"_{n} = {n}._array if isinstance({n}, _Tensor) else {n}" for n in rest],
     ]
-    array = {name: f"_x{i}" for i, name in enumerate(inputs)}
-    for n in others:
-        lines.append(f"{array[n]} = {n}._array if isinstance({n}, _Tensor) else {n}")
-        left_out = f" and {n} is not None" if op.defaults[n] is None else ""
-        lines.append(f"if {array[n]} is {n} and {n}.__class__ not in _NUMBERS{left_out}: {general}")
     if op.promote:
-        other_kinds = "".join(f" or {array[n]} is not {n} and {array[n]}.dtype is not _kind" for n in others)
-        lines.append("_kind = _x0.dtype")
-        lines.append(f"if _kind is not _float32 and _kind is not _float64{other_kinds}: {general}")
-    return [
-        *lines,
-        f"try: _out = _forward({', '.join(array.get(n, n) for n in op.names)})",
-        "except (ValueError, TypeError): _out = None",
-        f"if _out is None: {general}",
-        "_result = _new(_class)",
-        "_result._array = _out if _out.__class__ is _ndarray else _asarray(_out)",
-        "_result._view = _result._meta = _result._counter = _result._edge = None",
-        *([f"_mark_view(_forward, {first}, ({''.join(n + ', ' for n in rest)}), _result)"] if op.view else []),
-        "if not _word: return _result",
-        *_edges(inputs, array),
-        *_node(op, inputs, array),
-        "return _result",
-    ]
-
-
-def _edges(inputs: list[str], array: dict[str, str]) -> list[str]:
-    lines = []
-    for i, n in enumerate(inputs):
+        kinds = [f" or (_{n}.dtype is not _kind if _{n} is not {n} else {n}.__class__ not in _NUMBERS)" for n in inputs[1:]]
+        lines.append(f"_kind = _{first}.dtype")
+        lines.append(f"if _kind is not _float32 and _kind is not _float64{''.join(kinds)}: return {general}")
+    lines += [f"try: _out = _forward({', '.join(f'_{n}' for n in op.names)})", "except (ValueError, TypeError): _out = None"]
+    lines.append(f"if _out is None: return {general}")
+    if op.outputs:
+        lines += [f"{', '.join(results)} = map(_make, _out)", "_out = _result0._array"]
+    else:
+        lines.append("_result = _new(_class)")
+        lines.append("_result._array = _out if _out.__class__ is _ndarray else _asarray(_out)")
+        lines.append("_result._view = _result._meta = _result._counter = _result._edge = None")
+    if op.view:
+        lines.append(f"_mark_view(_forward, {first}, ({''.join(f'_{n}, ' for n in rest)}), _result)")
+    lines.append(f"if not _word: {end}")
+    for n in inputs:
         edge = f"{n}._edge if {n}._view is None and {n}._edge is not None else {n}._gradient_edge()"
-        lines.append(f"_edge{i} = " + (f"None if {array[n]} is {n} else " if i else "") + edge)
-    nothing = " and ".join(f"_edge{i} is None" for i in range(len(inputs)))
-    return [*lines, f"if {nothing}: return _result"]
-
-
-def _node(op: Any, inputs: list[str], array: dict[str, str]) -> list[str]:
-    count = range(len(inputs))
-    which = " + ".join(f"{2**i} * (_edge{i} is not None)" for i in count) if len(inputs) > 1 else "1"
-    lines = [
-        *(["if _out.dtype.kind != 'f': return _result"] if op.optional else []),
+        lines.append(f"_edge_{n} = " + (edge if n == first else f"None if _{n} is {n} else {edge}"))
+    lines.append(f"if {' and '.join(f'_edge_{n} is None' for n in inputs)}: {end}")
+    key = [f"_edge_{n} is not None, " for n in inputs] + [f"_{n} is not {n}, " for _, n in op.optional]
+    lines += [
         "_node = _new(_Node)",
-        f"_node.edges, _node.number, _node.extras = ({''.join(f'_edge{i}, ' for i in count)}), _next(_numbers), None",
-        f"_node.plan = _plans[{which}]",
+        f"_node.edges, _node.number, _node.extras = ({''.join(f'_edge_{n}, ' for n in inputs)}), _next(_numbers), None",
+        f"_node.plan = _plans[{''.join(key)}]",
         "_node.shape, _node.dtype = _out.shape, _out.dtype",
-        "_result._edge = _node, 0",
     ]
-    saved, kept = [], []
+    if op.outputs:
+        lines.append(f"_node.outputs = [{', '.join(f'({r}._array.shape, {r}._array.dtype)' for r in results)}]")
+    for i, r in enumerate(results):
+        lines.append(f"if {r}._array.dtype.kind == 'f': {r}._edge = _node, {i}" if not op.promote else f"{r}._edge = _node, {i}")
+    slots, kept = _parts(op, inputs, results)
+    lines.append(f"_node.saved = {' + '.join(slots) or '()'}")
+    return [*lines, *[f"_node.kept = {' + '.join(kept)}"][: op.keeps], end]
+
+
+def _parts(op: Any, inputs: list[str], results: list[str]) -> tuple[list[str], list[str]]:
+    """What a node saves and keeps: tuples to be added up, some of them empty unless a certain input needs a gradient."""
+    slots, kept = [], []
     for name in op.wanted:
-        askers = [f"_edge{i} is not None" for i in count if op.backward or name in wanted(op.formulas[i])]
-        needed = "" if op.backward or len(askers) == len(inputs) else " or ".join(askers)
-        if name in op.slots:
-            saved.append((needed, _saved(name, inputs, array)))
+        of = name.removesuffix("_shape")
+        askers = [f"_edge_{n} is not None" for n, f in zip(inputs, op.formulas, strict=False) if name in wanted(f)]
+        always = op.backward or len(askers) == len(inputs)
+        slot = f"({name}, None, 0 if {name}._counter is None else {name}._counter[0])"
+        if name in op.results:
+            result = results[op.results.index(name)]
+            slots.append(_only(always, askers, f"({result}._array, {result}._version_counter(), {result}._counter[0])"))
+        elif name in inputs:
+            slots.append(_only(always, askers, f"({slot} if _{name} is not {name} else ({name}, _PLAIN, None))"))
+        elif name in op.names:
+            slots.append(_only(always, askers, f"({slot} if _{name} is not {name} else ())"))
+            kept.append(_only(always, askers, f"(({name},) if _{name} is {name} else ())"))
+        elif name == "need":
+            kept.append(f"(({''.join(f'_edge_{n} is not None, ' for n in inputs)}),)")
         else:
-            kept.append((needed, _kept(name, op, inputs, array)))
-    if "result" in op.slots:
-        lines.append("_counter = _result._counter = _result._counter or [0]")
-    lines += _collected("saved", saved)
-    return [*lines, *_collected("kept", kept)] if kept else lines
+            kept.append(_only(always, askers, f"(_{of}.shape if _{of} is not {of} else _shape({of}),)"))
+    return slots, kept
 
 
-def _saved(name: str, inputs: list[str], array: dict[str, str]) -> str:
-    if name == "result":
-        return "(_result._array, _counter, _counter[0])"
-    slot = f"({name}, None, 0 if {name}._counter is None else {name}._counter[0])"
-    return slot if name == inputs[0] else f"({slot} if {array[name]} is not {name} else ({name}, _PLAIN, None))"
-
-
-def _kept(name: str, op: Any, inputs: list[str], array: dict[str, str]) -> str:
-    if name == "need":
-        return f"(({''.join(f'_edge{i} is not None, ' for i in range(len(inputs)))}),)"
-    if name in op.names:
-        return f"({name},)"
-    of = name.removesuffix("_shape")
-    return f"({array[of]}.shape,)" if of == inputs[0] else f"(_shape({of}),)"
-
-
-def _collected(name: str, parts: list[tuple[str, str]]) -> list[str]:
-    """The lines that put together a tuple of which some parts are there only where an input needs a gradient."""
-    if not any(needed for needed, _ in parts):
-        return [f"_node.{name} = {' + '.join(part for _, part in parts) or '()'}"]
-    lines = [f"_{name} = ()"]
-    lines += [f"{f'if {needed}: ' if needed else ''}_{name} += {part}" for needed, part in parts]
-    return [*lines, f"_node.{name} = _{name}"]
+def _only(always: bool, askers: list[str], part: str) -> str:
+    return part if always else f"({part} if {' or '.join(askers)} else ())"
 
 
 # -- the backward ------------------------------------------------------------------------------------------------------

@@ -10,7 +10,8 @@ from typing import Any
 from gradlab._tensor import Tensor
 from gradlab.autograd.grad_mode import no_grad
 from gradlab.dtypes import dtype as Dtype
-from gradlab.engine import RemovableHandle
+from gradlab.engine import RemovableHandle, modes, notify
+from gradlab.engine.modes import EXTRAS
 from gradlab.engine.node import Hooks
 from gradlab.nn.parameter import Buffer, Parameter
 
@@ -174,9 +175,8 @@ class Module:
     def __getattr__(self, name: str) -> Any:
         fields = self.__dict__
         for kind in ("_parameters", "_buffers", "_modules"):
-            found = fields.get(kind)
-            if found and name in found:
-                return found[name]
+            if name in fields.get(kind, ()):
+                return fields[kind][name]
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __delattr__(self, name: str) -> None:
@@ -577,7 +577,9 @@ def clear_grad(tensor: Any, set_to_none: bool) -> None:
     if meta is None or meta.grad is None:
         return
     if set_to_none:
-        tensor.grad = None
+        meta.grad = None
+        if modes.word == EXTRAS:
+            notify("grad=", (tensor, None), None)
     else:
         with no_grad():
             meta.grad.detach_()

@@ -127,8 +127,8 @@ class Optimizer:
         >>> w
         tensor([0.8000], requires_grad=True)
         """
-        for hook in list(self._step_pre_hooks.values()):
-            hook(self, (closure,) if closure else (), {})
+        if self._step_pre_hooks:
+            self._call(self._step_pre_hooks, closure)
         loss = None
         if closure is not None:
             with enable_grad():
@@ -136,19 +136,22 @@ class Optimizer:
         with np.errstate(all="ignore"):
             for group in self.param_groups:
                 self._step_group(group)
-        for hook in list(self._step_post_hooks.values()):
-            hook(self, (closure,) if closure else (), {})
+        if self._step_post_hooks:
+            self._call(self._step_post_hooks, closure)
         return loss
 
+    def _call(self, hooks: Hooks, closure: Any) -> None:
+        for hook in list(hooks.values()):
+            hook(self, (closure,) if closure else (), {})
+
     def _step_group(self, group: dict[str, Any]) -> None:
-        sign = -1 if group["maximize"] else 1
+        update, state, maximize = self.update, self.state, group["maximize"]
         for parameter in group["params"]:
             gradient = parameter._meta and parameter._meta.grad
-            if gradient is None:
-                continue
-            array = parameter._array
-            self.update(array, gradient._array if sign == 1 else -gradient._array, self.state[parameter], group)
-            count_write(parameter)
+            if gradient is not None:
+                array = -gradient._array if maximize else gradient._array
+                update(parameter._array, array, state[parameter], group)
+                count_write(parameter)
 
     def update(self, parameter: np.ndarray, gradient: np.ndarray, state: dict, group: dict) -> None:
         """Write the new value into `parameter`; `gradient` must not be changed."""

@@ -20,7 +20,7 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
     >>> gradlab.nn.functional.linear(gradlab.ones(5, 3), gradlab.ones(2, 3)).shape
     gradlab.Size([5, 2])
     """
-    if input.ndim == 2 and weight.ndim == 2:
+    if input._array.ndim == weight._array.ndim == 2:
         turned = shape.turned(weight)
         return linalg.mm_turned(input, turned) if bias is None else linalg.addmm_turned(bias, input, turned)
     if bias is None or weight.ndim != 2 or input.ndim < 1:
