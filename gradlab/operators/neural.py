@@ -116,6 +116,8 @@ def _log_softmax(self, dim):
 
 
 def _sum_kept(x, dim):
+    if type(x) is np.ndarray and x.ndim:
+        return np.add.reduce(x, dim, keepdims=True)
     return x.sum(axis=dim, keepdims=True) if x.ndim else x
 
 
@@ -156,7 +158,7 @@ def log_softmax(self, dim=None, dtype=None):
 def _floating(self, dtype, name):
     if dtype is not None:
         self = cast(self, dtype)
-    if not self.dtype.is_floating_point:
+    if self._array.dtype.kind != "f":
         raise NotImplementedError(f'"{name}" not implemented for {self.dtype}: convert with .float() first')
     return self
 
@@ -266,7 +268,7 @@ def _nll(self, target, weight, reduction, ignore_index):
     """The picked log-probabilities, weighted; the second output is the sum of the weights, for the mean."""
     if reduction == "mean" and weight is None and self.ndim == 2 and _all_count(target, self.shape[1], ignore_index):
         total = self.dtype.type(len(target))
-        return -self[np.arange(len(target)), target].sum() / total, total
+        return np.add.reduce(self[np.arange(len(target)), target]) / -total, total
     dim = self.ndim != 1
     index = np.expand_dims(target, int(dim))
     scale = _nll_scale(target, weight, ignore_index, self.shape[dim], self.dtype)
@@ -279,7 +281,11 @@ def _nll(self, target, weight, reduction, ignore_index):
 
 def _all_count(target, classes, ignore_index):
     """Whether every target is a class and none is ignored: the common case, which needs no weights."""
-    return ignore_index < 0 < target.size and target.view(f"u{target.itemsize}").max() < classes  # as unsigned, -1 is large
+    unsigned = _UNSIGNED[target.itemsize]  # where -1 is large
+    return ignore_index < 0 < target.size and np.maximum.reduce(target.view(unsigned)) < classes
+
+
+_UNSIGNED = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
 
 
 def _nll_scale(target, weight, ignore_index, classes, dtype):
@@ -303,7 +309,7 @@ def _nll_grad(g, shape, target, weight, total_weight, reduction, ignore_index):
         and total_weight == shape[0]
     ):
         out = np.zeros(shape, total_weight.dtype)  # every target counts: the same without weights
-        out[np.arange(shape[0]), target] = g * (-1 / shape[0])
+        out.reshape(-1)[np.arange(0, out.size, shape[1]) + target] = g * (-1 / shape[0])
         return out
     dim = int(len(shape) != 1)
     index = nll_index(target, ignore_index, dim)

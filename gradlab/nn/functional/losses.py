@@ -11,6 +11,8 @@ from gradlab.autograd.grad_mode import no_grad
 from gradlab.operators import neural, pointwise, reduction, shape
 from gradlab.operators.neural import log_softmax
 
+INT64 = dtypes.int64.numpy
+
 
 def _reduction(reduction: str, size_average: Any = None, reduce: Any = None, level: int = 4) -> str:
     if size_average is not None or reduce is not None:
@@ -161,8 +163,20 @@ def nll_loss(
     >>> gradlab.nn.functional.nll_loss(logs, gradlab.tensor([0, 1]))
     tensor(0.4581)
     """
-    how = _reduction(reduction, size_average, reduce)
+    return _nll(input, target, weight, ignore_index, _reduction(reduction, size_average, reduce))
+
+
+def _nll(input: Any, target: Any, weight: Any, ignore_index: int, how: str) -> Any:
     size, found = input._array.shape, target._array.shape
+    if len(size) != 2 or found != size[:1] or target._array.dtype != INT64 or weight is not None:
+        _check_classes(size, found, target, weight)
+    if len(size) < 3:
+        return neural.nll_rows(input, target, weight, how, ignore_index)[0]
+    return _nll_planes(input, target, weight, how, ignore_index)
+
+
+def _check_classes(size: tuple, found: tuple, target: Any, weight: Any) -> None:
+    """A class index for every row, pixel, ..., and a weight for every class."""
     ndim = len(size)
     if ndim < 1 or len(found) != ndim - 1 and not (ndim == 1 and not found):
         raise RuntimeError(f"Expected target of {ndim - 1} dims (one less than the input), got shape {list(found)}")
@@ -179,9 +193,6 @@ def nll_loss(
             f"weight tensor should be defined either for all {classes} classes or no classes but got weight "
             f"tensor of shape: {list(weight.shape)}"
         )
-    if ndim < 3:
-        return neural.nll_rows(input, target, weight, how, ignore_index)[0]
-    return _nll_planes(input, target, weight, how, ignore_index)
 
 
 def _nll_planes(input: Any, target: Any, weight: Any, how: str, ignore_index: int) -> Any:
@@ -215,17 +226,17 @@ def cross_entropy(
     how = _reduction(reduction, size_average, reduce)
     if not 0.0 <= label_smoothing <= 1.0:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
-    dim = int(input.ndim != 1)
+    dim = int(input._array.ndim != 1)
     logs = log_softmax(input, dim)
-    soft = target.is_floating_point()
-    if target._array.shape == input._array.shape and (soft or input.ndim > 1 and target.dtype is not dtypes.int64):
+    soft = target._array.dtype.kind == "f"
+    if target._array.shape == input._array.shape and (soft or dim and target._array.dtype != INT64):
         return _soft_cross_entropy(logs, target, weight, how, label_smoothing, dim)
     if soft:
         raise RuntimeError(
             f"expected scalar type Long but found {target.dtype}: targets are class indices, or "
             f"probabilities of the shape {list(input.shape)}"
         )
-    loss = nll_loss(logs, target, weight, None, ignore_index, None, how)
+    loss = _nll(logs, target, weight, ignore_index, how)
     return _smoothed(loss, logs, target, weight, how, ignore_index, label_smoothing, dim) if label_smoothing else loss
 
 
