@@ -22,14 +22,11 @@ class _Modes(threading.local):
 
     def set(self, **changes: Any) -> dict[str, Any]:
         """Change some, and return what they were, to be set again."""
-        state, before = self.__dict__, {}
-        for name in changes:
-            before[name] = state[name]
+        state = self.__dict__
+        before = dict(zip(changes, map(state.__getitem__, changes), strict=True))
         state.update(changes)
-        if state["inference"] or state["anomaly"] or state["watcher"] or state["saved_hooks"]:
-            self.word = EXTRAS
-        else:
-            self.word = ON if state["grad"] else OFF
+        extras = state["inference"] or state["anomaly"] or state["watcher"] or state["saved_hooks"]
+        self.word = EXTRAS if extras else ON if state["grad"] else OFF
         return before
 
 

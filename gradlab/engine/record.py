@@ -193,9 +193,8 @@ class Plans(dict):
         self.op = op
 
     def __missing__(self, key: tuple[bool, ...]) -> Plan:
-        count = len(self.op.inputs)
-        tensors = [n for (_, n), given in zip(self.op.optional, key[count:], strict=True) if given]
-        self[key] = Plan(self.op, key[:count], tensors)
+        tensors = [n for (_, n), given in zip(self.op.optional, key[len(self.op.inputs) :], strict=True) if given]
+        self[key] = Plan(self.op, key[: len(self.op.inputs)], tensors)
         return self[key]
 
 
@@ -205,8 +204,7 @@ class Plan:
     def __init__(self, op: Operator, need: tuple[bool, ...], tensors: list[str]) -> None:
         self.op, self.need = op, need
         self.formulas = op.formulas if op.backward else [f if n else None for f, n in zip(op.formulas, need, strict=True)]
-        asked = {name for f in self.formulas if f for name in source.wanted(f)}
-        names = [n for n in op.wanted if n in asked]
+        names = [n for n in op.wanted if any(f and n in source.wanted(f) for f in self.formulas)]
         self.saves = tuple(n for n in names if n in (*op.inputs, *op.results, *tensors))
         self.kept = tuple(n for n in names if n not in self.saves)
         index = {**{n: i for i, n in enumerate(op.names)}, **{f"{n}_shape": i for i, n in enumerate(op.names)}, "need": None}
@@ -245,16 +243,14 @@ def _has_tensor(value: Any) -> bool:
 
 def _inference_alone(values: Any, operands: Any) -> bool:
     """torch records nothing where all tensors were made in inference mode; a number as an operand is a tensor made now."""
-    for place, value in enumerate(values):
-        if isinstance(value, TensorBase):
-            outside = value._counter is not INFERENCE
-        elif isinstance(value, (list, tuple)):
-            outside = not _inference_alone(value, ())
-        else:
-            outside = isinstance(value, (int, float)) and place in operands
-        if outside:
-            return False
-    return True
+    return not any(
+        value._counter is not INFERENCE
+        if isinstance(value, TensorBase)
+        else not _inference_alone(value, ())
+        if isinstance(value, (list, tuple))
+        else isinstance(value, (int, float)) and place in operands
+        for place, value in enumerate(values)
+    )
 
 
 def _array(value: Any) -> Any:

@@ -102,8 +102,7 @@ class SavingNode(Node):
     saves: tuple[str, ...]
 
     def free(self) -> None:
-        if self.saved:
-            self.saved = FREED
+        self.saved = self.saved and FREED  # nothing saved, nothing freed
 
     def slot(self, name: str) -> Any:
         """The slot of that name; None when this node never filled it."""

@@ -25,11 +25,11 @@ def function_source(op: Any) -> str:
             return _forward(self, other) if self.__class__ is _ndarray and not isinstance(other, _Tensor) else _run((self, other))
         _word = _modes.word
         if _word == 2 or self._counter is _INFERENCE: return _run((self, other))
-        _self = self._array
-        _other = other._array if isinstance(other, _Tensor) else other
-        _kind = _self.dtype
-        if _kind is not _float32 and _kind is not _float64 or (_other.dtype is not _kind if ...): return _run((self, other))
-        try: _out = _forward(_self, _other)
+        self_ = self._array
+        other_ = other._array if isinstance(other, _Tensor) else other
+        _kind = self_.dtype
+        if _kind is not _float32 and _kind is not _float64 or (other_.dtype is not _kind if ...): return _run((self, other))
+        try: _out = _forward(self_, other_)
         except (ValueError, TypeError): _out = None
         if _out is None: return _run((self, other))
         _result = _new(_class)
@@ -38,7 +38,7 @@ def function_source(op: Any) -> str:
         if not _word: return _result
         _edge_self = self._edge if self._view is None and self._edge is not None else self._gradient_edge()
         _edge_other = ...
-        if _edge_self is None and _edge_other is None: return _result
+        if _edge_self is _edge_other is None: return _result
         _node = _new(_Node)
         _node.edges, _node.number, _node.extras = (_edge_self, _edge_other, ), _next(_numbers), None
         _node.plan = _plans[_edge_self is not None, _edge_other is not None, ]
@@ -55,7 +55,7 @@ def function_source(op: Any) -> str:
 
 
 def _recording(op: Any) -> list[str]:
-    """The lines for an operator whose inputs are single tensors, the first of them always."""
+    """The lines for an operator whose inputs are single tensors, the first of them always. The array of x is called x_."""
     first, *rest = op.names
     inputs = [op.names[i] for i in op.places]
     results = [f"_result{i}" for i in range(len(op.results))] if op.outputs else ["_result"]
@@ -66,69 +66,61 @@ def _recording(op: Any) -> list[str]:
         f"if not isinstance({first}, _Tensor): return _forward({', '.join(op.names)}) if {arrays} else {general}",
         "_word = _modes.word",
         f"if _word == 2 or {first}._counter is _INFERENCE: return {general}",
-        f"_{first} = {first}._array",
-        *[f"_{n} = {n}._array if isinstance({n}, _Tensor) else {n}" for n in rest],
+        f"{first}_ = {first}._array",
+        *[f"{n}_ = {n}._array if isinstance({n}, _Tensor) else {n}" for n in rest],
     ]
     if op.promote:
-        kinds = [f" or (_{n}.dtype is not _kind if _{n} is not {n} else {n}.__class__ not in _NUMBERS)" for n in inputs[1:]]
-        lines.append(f"_kind = _{first}.dtype")
-        lines.append(f"if _kind is not _float32 and _kind is not _float64{''.join(kinds)}: return {general}")
-    lines += [f"try: _out = _forward({', '.join(f'_{n}' for n in op.names)})", "except (ValueError, TypeError): _out = None"]
-    lines.append(f"if _out is None: return {general}")
+        others = [f" or ({n}_.dtype is not _kind if {n}_ is not {n} else {n}.__class__ not in _NUMBERS)" for n in inputs[1:]]
+        lines.append(f"_kind = {first}_.dtype")
+        lines.append(f"if _kind is not _float32 and _kind is not _float64{''.join(others)}: return {general}")
+    lines.append(f"try: _out = _forward({', '.join(f'{n}_' for n in op.names)})")
+    lines += ["except (ValueError, TypeError): _out = None", f"if _out is None: return {general}"]
     if op.outputs:
         lines += [f"{', '.join(results)} = map(_make, _out)", "_out = _result0._array"]
     else:
-        lines.append("_result = _new(_class)")
-        lines.append("_result._array = _out if _out.__class__ is _ndarray else _asarray(_out)")
+        lines += ["_result = _new(_class)", "_result._array = _out if _out.__class__ is _ndarray else _asarray(_out)"]
         lines.append("_result._view = _result._meta = _result._counter = _result._edge = None")
-    if op.view:
-        lines.append(f"_mark_view(_forward, {first}, ({''.join(f'_{n}, ' for n in rest)}), _result)")
+    lines += [f"_mark_view(_forward, {first}, ({''.join(f'{n}_, ' for n in rest)}), _result)"] * op.view
     lines.append(f"if not _word: {end}")
     for n in inputs:
         edge = f"{n}._edge if {n}._view is None and {n}._edge is not None else {n}._gradient_edge()"
-        lines.append(f"_edge_{n} = " + (edge if n == first else f"None if _{n} is {n} else {edge}"))
-    lines.append(f"if {' and '.join(f'_edge_{n} is None' for n in inputs)}: {end}")
-    key = [f"_edge_{n} is not None, " for n in inputs] + [f"_{n} is not {n}, " for _, n in op.optional]
+        lines.append(f"_edge_{n} = " + (edge if n == first else f"None if {n}_ is {n} else {edge}"))
+    key = [f"_edge_{n} is not None, " for n in inputs] + [f"{n}_ is not {n}, " for _, n in op.optional]
     lines += [
+        f"if {' is '.join(f'_edge_{n}' for n in inputs)} is None: {end}",
         "_node = _new(_Node)",
         f"_node.edges, _node.number, _node.extras = ({''.join(f'_edge_{n}, ' for n in inputs)}), _next(_numbers), None",
         f"_node.plan = _plans[{''.join(key)}]",
         "_node.shape, _node.dtype = _out.shape, _out.dtype",
     ]
-    if op.outputs:
-        lines.append(f"_node.outputs = [{', '.join(f'({r}._array.shape, {r}._array.dtype)' for r in results)}]")
-    for i, r in enumerate(results):
-        lines.append(f"if {r}._array.dtype.kind == 'f': {r}._edge = _node, {i}" if not op.promote else f"{r}._edge = _node, {i}")
-    slots, kept = _parts(op, inputs, results)
-    lines.append(f"_node.saved = {' + '.join(slots) or '()'}")
-    return [*lines, *[f"_node.kept = {' + '.join(kept)}"][: op.keeps], end]
+    lines += [f"_node.outputs = [{', '.join(f'({r}._array.shape, {r}._array.dtype)' for r in results)}]"] * bool(op.outputs)
+    floats = "" if op.promote else 'if {}._array.dtype.kind == "f": '
+    lines += [floats.format(r) + f"{r}._edge = _node, {i}" for i, r in enumerate(results)]
+    return [*lines, *_kept(op, inputs, results), end]
 
 
-def _parts(op: Any, inputs: list[str], results: list[str]) -> tuple[list[str], list[str]]:
-    """What a node saves and keeps: tuples to be added up, some of them empty unless a certain input needs a gradient."""
-    slots, kept = [], []
+def _kept(op: Any, inputs: list[str], results: list[str]) -> list[str]:
+    """The lines for what a node saves and keeps: tuples to be added up, empty unless an input whose formula asks needs them."""
+    found: dict[str, list[str]] = {"saved": [], "kept": []}
     for name in op.wanted:
-        of = name.removesuffix("_shape")
         askers = [f"_edge_{n} is not None" for n, f in zip(inputs, op.formulas, strict=False) if name in wanted(f)]
-        always = op.backward or len(askers) == len(inputs)
+        asked = "True" if op.backward or len(askers) == len(inputs) else " or ".join(askers)
+        of = name.removesuffix("_shape")
         slot = f"({name}, None, 0 if {name}._counter is None else {name}._counter[0])"
         if name in op.results:
             result = results[op.results.index(name)]
-            slots.append(_only(always, askers, f"({result}._array, {result}._version_counter(), {result}._counter[0])"))
+            parts = {"saved": f"({result}._array, {result}._version_counter(), {result}._counter[0])"}
         elif name in inputs:
-            slots.append(_only(always, askers, f"({slot} if _{name} is not {name} else ({name}, _PLAIN, None))"))
+            parts = {"saved": f"({slot} if {name}_ is not {name} else ({name}, _PLAIN, None))"}
         elif name in op.names:
-            slots.append(_only(always, askers, f"({slot} if _{name} is not {name} else ())"))
-            kept.append(_only(always, askers, f"(({name},) if _{name} is {name} else ())"))
+            parts = {"saved": f"(() if {name}_ is {name} else {slot})", "kept": f"(({name},) if {name}_ is {name} else ())"}
         elif name == "need":
-            kept.append(f"(({''.join(f'_edge_{n} is not None, ' for n in inputs)}),)")
+            parts = {"kept": f"(({''.join(f'_edge_{n} is not None, ' for n in inputs)}),)"}
         else:
-            kept.append(_only(always, askers, f"(_{of}.shape if _{of} is not {of} else _shape({of}),)"))
-    return slots, kept
-
-
-def _only(always: bool, askers: list[str], part: str) -> str:
-    return part if always else f"({part} if {' or '.join(askers)} else ())"
+            parts = {"kept": f"({of}_.shape if {of}_ is not {of} else _shape({of}),)"}
+        for where, part in parts.items():
+            found[where].append(f"({part} if {asked} else ())")
+    return [f"_node.{where} = {' + '.join(parts) or '()'}" for where, parts in found.items() if parts or where == "saved"]
 
 
 # -- the backward ------------------------------------------------------------------------------------------------------

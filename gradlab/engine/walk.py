@@ -100,12 +100,11 @@ class Walk:
                     waiting[into] -= 1
                     if not waiting[into]:
                         complete.append(into)
-            while complete:
-                grads = array = g = None  # so that `g` alone holds what nobody else does
-                leaf = complete.pop(0)
-                g = pending.pop(leaf)
-                alone = not create and getrefcount(g) == 2
-                self._accumulate(leaf, g, alone)
+            for leaf in complete:
+                grads = array = g = None  # so that `pending` alone holds what nobody else does
+                alone = not create and getrefcount(pending[leaf]) == 2
+                self._accumulate(leaf, pending.pop(leaf), alone)
+            complete.clear()
 
     def _deliver(self, edge: tuple, g: Any) -> None:
         """Add one gradient to what has arrived at a node, and fill a leaf for which it is the last."""
@@ -208,14 +207,12 @@ class Walk:
             return
         if extras is not None and extras.pre:
             (g,), alone = self._call_hooks(node, extras.pre, [g]), False
-        if g is not None:
-            if leaf.grad_fn is not None:
-                raise RuntimeError(errors.LEAF_INSIDE)
-            if meta.requires_grad:
-                self._add(meta, g, alone)
-        if meta.post_hooks:
-            for hook in list(meta.post_hooks.values()):
-                hook(leaf)
+        if g is not None and leaf.grad_fn is not None:
+            raise RuntimeError(errors.LEAF_INSIDE)
+        if g is not None and meta.requires_grad:
+            self._add(meta, g, alone)
+        for hook in list(meta.post_hooks.values()) if meta.post_hooks else ():
+            hook(leaf)
         if extras is not None and extras.post:
             self._call_hooks(node, extras.post, (), (self._tensor(g),))
 
@@ -233,9 +230,8 @@ class Walk:
 def has_all_its_memory(array: Any) -> bool:
     """Whether whoever alone holds this array holds all of its memory: it covers its base, which nothing else refers to."""
     base, flags = array.base, array.flags
-    if base is not None and (type(base) is not np.ndarray or getrefcount(base) != 3 or base.nbytes != array.nbytes):
-        return False
-    return flags.forc and flags.writeable
+    whole = base is None or (type(base) is np.ndarray and getrefcount(base) == 3 and base.nbytes == array.nbytes)
+    return whole and flags.forc and flags.writeable
 
 
 def fit(g: Any, shape: tuple, dtype: np.dtype, into: Node) -> Any:
@@ -251,7 +247,7 @@ def sum_to(g: Any, shape: tuple, into: Any = None) -> Any:
     """Undo broadcasting: sum the axes that were added or stretched."""
     extra = g.ndim - len(shape)
     if type(g) is np.ndarray and shape and g.shape[extra:] == shape:
-        if g.ndim == 2 and len(g) < FEW and g.itemsize > 2:
+        if g.ndim == 2 and len(g) <= 1024 and g.itemsize > 2:
             return ones(len(g), g.dtype).dot(g)  # a bias's gradient: a product takes a third of the time of a sum
         return np.add.reduce(g, tuple(range(extra)))
     stretched = [i for i, n in enumerate(shape) if n != g.shape[i + extra]] if extra >= 0 else [-1]
@@ -261,5 +257,4 @@ def sum_to(g: Any, shape: tuple, into: Any = None) -> Any:
     return g.sum(axis=axes, keepdims=True).reshape(shape)
 
 
-FEW = 1024
 ones = cache(np.ones)
