@@ -125,7 +125,8 @@ def _kept(op: Any, inputs: list[str], results: list[str]) -> list[str]:
 
 # -- the backward ------------------------------------------------------------------------------------------------------
 
-INPUT = "x{0}._array if guard{0} is None and x{0}._counter is None else raw(node, x{0}, guard{0}, version{0})"
+SAME = "guard{0} is None and (x{0}._counter is None or x{0}._counter[0] == version{0})"
+INPUT = f"x{{0}}._array if {SAME} else raw(node, x{{0}}, guard{{0}}, version{{0}})"
 RESULT = "x{0} if guard{0}.__class__ is list and guard{0}[0] == version{0} else raw(node, x{0}, guard{0}, version{0})"
 RECORDED = "recorded(node, x{0}, guard{0}, version{0}, {1})"
 
@@ -136,8 +137,8 @@ def backward_source(plan: Any, read_input: str, read_result: str) -> str:
     def run(node, g):
         if node.saved is FREED: raise errors.freed(node)
         x0, guard0, version0, x1, guard1, version1 = node.saved
-        v0 = x0._array if guard0 is None and x0._counter is None else raw(node, x0, guard0, version0)
-        v1 = x1._array if guard1 is None and x1._counter is None else raw(node, x1, guard1, version1)
+        v0 = x0._array if guard0 is None and (x0._counter is None or ...) else raw(node, x0, guard0, version0)
+        v1 = x1._array if guard1 is None and (x1._counter is None or ...) else raw(node, x1, guard1, version1)
         return (f0(g, v0), f1(g, v1),)
     """
     lines, count, results = ["def run(node, g):"], len(plan.saves), plan.op.results
@@ -153,9 +154,8 @@ def backward_source(plan: Any, read_input: str, read_result: str) -> str:
         lines.append("".join(f"v{count + i}, " for i in range(len(plan.kept))) + "= node.kept")
     order = (*plan.saves, *plan.kept)
     calls = ["None" if f is None else f"f{i}({', '.join(_taken(f, order))})" for i, f in enumerate(plan.formulas)]
-    if plan.op.backward or plan.op.many:
-        calls[0] = "*" + calls[0]
-    return "\n ".join([*lines, f"return ({', '.join(calls)},)"])
+    star = "*" * bool(plan.op.backward or plan.op.many)  # one formula for all gradients
+    return "\n ".join([*lines, f"return ({star}{', '.join(calls)},)"])
 
 
 def _taken(formula: Callable, order: tuple[str, ...]) -> list[str]:

@@ -100,11 +100,12 @@ class Walk:
                     waiting[into] -= 1
                     if not waiting[into]:
                         complete.append(into)
-            for leaf in complete:
-                grads = array = g = None  # so that `pending` alone holds what nobody else does
-                alone = not create and getrefcount(pending[leaf]) == 2
-                self._accumulate(leaf, pending.pop(leaf), alone)
-            complete.clear()
+            if complete:
+                g = grads = array = None  # so that `pending` alone holds what nobody else does
+                for leaf in complete:
+                    alone = not create and getrefcount(pending[leaf]) == 2
+                    self._accumulate(leaf, pending.pop(leaf), alone)
+                complete = []
 
     def _deliver(self, edge: tuple, g: Any) -> None:
         """Add one gradient to what has arrived at a node, and fill a leaf for which it is the last."""
@@ -198,7 +199,7 @@ class Walk:
         alone: nobody else holds this array.
         """
         leaf, extras = node.variable, node.extras
-        meta = leaf._more()
+        meta = leaf._meta or leaf._more()
         if meta.hooks:
             g, alone = self._hooked(meta.hooks, g), False
         if self.into is not None and node not in self.leads:
@@ -207,7 +208,7 @@ class Walk:
             return
         if extras is not None and extras.pre:
             (g,), alone = self._call_hooks(node, extras.pre, [g]), False
-        if g is not None and leaf.grad_fn is not None:
+        if g is not None and (leaf._edge or leaf._view) and leaf.grad_fn is not None:
             raise RuntimeError(errors.LEAF_INSIDE)
         if g is not None and meta.requires_grad:
             self._add(meta, g, alone)
