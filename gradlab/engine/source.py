@@ -154,8 +154,7 @@ def backward_source(plan: Any, read_input: str, read_result: str) -> str:
         lines.append("".join(f"v{count + i}, " for i in range(len(plan.kept))) + "= node.kept")
     order = (*plan.saves, *plan.kept)
     calls = ["None" if f is None else f"f{i}({', '.join(_taken(f, order))})" for i, f in enumerate(plan.formulas)]
-    star = "*" * bool(plan.op.backward or plan.op.many)  # one formula for all gradients
-    return "\n ".join([*lines, f"return ({star}{', '.join(calls)},)"])
+    return "\n ".join([*lines, f"return ({'*' * bool(plan.op.backward or plan.op.many)}{', '.join(calls)},)"])
 
 
 def _taken(formula: Callable, order: tuple[str, ...]) -> list[str]:
