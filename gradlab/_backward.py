@@ -111,7 +111,7 @@ def _one(root: TensorBase) -> np.ndarray:
     """The gradient of a tensor with one element with respect to itself."""
     if root._array.size != 1:
         raise errors.not_scalar(root)
-    one = np.empty_like(root._array)  # np.ones takes four times as long
+    one = np.empty(root._array.shape, root._array.dtype)  # np.ones takes four times as long
     one.fill(1)
     return one
 

@@ -22,11 +22,12 @@ class _Modes(threading.local):
 
     def set(self, **changes: Any) -> dict[str, Any]:
         """Change some, and return what they were, to be set again."""
-        state = self.__dict__
-        before = dict(zip(changes, map(state.__getitem__, changes), strict=True))
+        state, before = self.__dict__, {}
+        for name in changes:
+            before[name] = state[name]
         state.update(changes)
         extras = state["inference"] or state["anomaly"] or state["watcher"] or state["saved_hooks"]
-        self.word = EXTRAS if extras else ON if state["grad"] else OFF
+        state["word"] = EXTRAS if extras else ON if state["grad"] else OFF
         return before
 
 
