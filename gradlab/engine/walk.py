@@ -4,7 +4,7 @@ Source of the order: torch runs ready nodes by descending sequence number. Node 
 them gives torch's order without a queue.
 """
 
-from functools import cache
+from functools import lru_cache
 from operator import attrgetter
 from sys import getrefcount
 from typing import Any
@@ -35,7 +35,7 @@ class Walk:
 
     def _discover(self) -> list[Node]:
         """All nodes to run, oldest first; fills `waiting`."""
-        waiting = self.waiting
+        waiting, order = self.waiting, []
         stack: list = [[edge for edge, _ in self.starts]]
         while stack:
             for edge in stack.pop():
@@ -43,10 +43,11 @@ class Walk:
                     node = edge[0]
                     if node in waiting:
                         waiting[node] += 1
-                    else:
-                        waiting[node] = 1
+                        continue
+                    waiting[node] = 1
+                    if node.__class__ is not AccumulateGrad:
                         stack.append(node.edges)
-        order = [node for node in waiting if type(node) is not AccumulateGrad]
+                        order.append(node)
         order.sort(key=attrgetter("number"))
         return order if self.into is None else self._only_needed(order)
 
@@ -255,4 +256,4 @@ def sum_to(g: Any, shape: tuple, into: Any = None) -> Any:
     return g.sum(axis=axes, keepdims=True).reshape(shape)
 
 
-ones = cache(np.ones)
+ones = lru_cache(64)(np.ones)

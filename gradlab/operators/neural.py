@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from gradlab.engine import TensorBase, operator
+from gradlab.engine.walk import ones
 from gradlab.operators._arguments import axis, count, one_dimensional
 from gradlab.operators.indexing import place, rows_sum
 from gradlab.operators.pointwise import (
@@ -96,13 +97,22 @@ hardtanh = operator(
 # -- softmax -----------------------------------------------------------------------------------------------------------
 
 
+def sum_kept(x, dims):
+    """The sum over dims, which are kept; the last ones of an array by a product with ones, in a fraction of the time."""
+    if type(x) is np.ndarray and x.itemsize > 2 and x.size and x.flags.c_contiguous and 0 < dims[0] == x.ndim - len(dims):
+        lead, n = x.shape[: dims[0]], count(x.shape, dims)
+        if n <= 4096:
+            return x.reshape(-1, n).dot(ones(n, x.dtype)).reshape(lead + (1,) * len(dims))
+    return x.sum(axis=dims, keepdims=True) if x.ndim else x
+
+
 @one_dimensional
 def _softmax(self, dim):
     if not self.size:
         return self.copy()
     out = self - np.maximum.reduce(self, dim, keepdims=True)
     np.exp(out, out)
-    out /= np.add.reduce(out, dim, keepdims=True)
+    out /= sum_kept(out, (dim,))
     return out
 
 
@@ -111,25 +121,19 @@ def _log_softmax(self, dim):
     if not self.size:
         return self.copy()
     out = self - np.maximum.reduce(self, dim, keepdims=True)
-    out -= np.log(np.add.reduce(np.exp(out), dim, keepdims=True))
+    out -= np.log(sum_kept(np.exp(out), (dim,)))
     return out
-
-
-def _sum_kept(x, dim):
-    if type(x) is np.ndarray and x.ndim:
-        return np.add.reduce(x, dim, keepdims=True)
-    return x.sum(axis=dim, keepdims=True) if x.ndim else x
 
 
 softmax_along = operator(
     "SoftmaxBackward0",
     lambda self, dim: _softmax(self, dim),
-    self=lambda g, result, dim: result * (g - _sum_kept(g * result, dim)),
+    self=lambda g, result, dim: result * (g - sum_kept(g * result, (dim,))),
 )
 log_softmax_along = operator(
     "LogSoftmaxBackward0",
     lambda self, dim: _log_softmax(self, dim),
-    self=lambda g, result, dim: g - exp(result) * _sum_kept(g, dim),
+    self=lambda g, result, dim: g - exp(result) * sum_kept(g, (dim,)),
 )
 
 
@@ -349,9 +353,9 @@ nll_rows, nll_planes = _nll_operator("NllLossBackward0"), _nll_operator("NllLoss
 def _standardised(x, dims, eps):
     """(x - mean) / sqrt(var + eps), with the mean and 1 / sqrt(var + eps), on arrays."""
     n = count(x.shape, dims)
-    mean = x.sum(axis=dims, keepdims=True) / n
+    mean = sum_kept(x, dims) / n
     out = x - mean
-    rstd = 1 / np.sqrt(np.square(out).sum(axis=dims, keepdims=True) / n + eps)
+    rstd = 1 / np.sqrt(sum_kept(np.square(out), dims) / n + eps)
     out *= rstd
     return out, mean, rstd
 
@@ -368,7 +372,7 @@ def _standardised_again(x, mean, rstd, dims, eps):
 
 def _standardised_grad(g, normal, rstd, dims):
     n = count(g.shape, dims)
-    return rstd * (g - g.sum(axis=dims, keepdims=True) / n - normal * ((g * normal).sum(axis=dims, keepdims=True) / n))
+    return rstd * (g - sum_kept(g, dims) / n - normal * (sum_kept(g * normal, dims) / n))
 
 
 def _layer_norm(input, normalized_shape, weight, bias, eps):
