@@ -52,7 +52,7 @@ class View:
             self.base, self.above, self.origin = of, None, origin
         else:
             self.base, self.above, self.origin = view.base, view.cut, origin or view.origin
-        self.step, self.version = step, self.base._version_counter()[0]
+        self.step, self.version = step, (self.base._counter or self.base._version_counter())[0]
 
     @property
     def cut(self) -> Cut:
@@ -214,8 +214,10 @@ def check_writable(self: TensorBase, others: tuple = ()) -> None:
 
 def count_write(self: TensorBase) -> None:
     """Raise the version of every tensor on the same memory."""
-    if self._counter is not INFERENCE:
-        self._version_counter()[0] += 1
+    if self._counter is None:
+        self._counter = [1]
+    elif self._counter is not INFERENCE:
+        self._counter[0] += 1
     elif not modes.inference:
         raise RuntimeError(errors.INFERENCE_WRITE)
 

@@ -127,12 +127,12 @@ def _log_softmax(self, dim):
 
 softmax_along = operator(
     "SoftmaxBackward0",
-    lambda self, dim: _softmax(self, dim),
+    _softmax,
     self=lambda g, result, dim: result * (g - sum_kept(g * result, (dim,))),
 )
 log_softmax_along = operator(
     "LogSoftmaxBackward0",
-    lambda self, dim: _log_softmax(self, dim),
+    _log_softmax,
     self=lambda g, result, dim: g - exp(result) * sum_kept(g, (dim,)),
 )
 
@@ -313,7 +313,7 @@ def _nll_grad(g, shape, target, weight, total_weight, reduction, ignore_index):
         and total_weight == shape[0]
     ):
         out = np.zeros(shape, total_weight.dtype)  # every target counts: the same without weights
-        out.reshape(-1)[np.arange(0, out.size, shape[1]) + target] = g * (-1 / shape[0])
+        out.reshape(-1)[np.arange(0, out.size, shape[1]) + target] = g.item() * (-1 / shape[0])
         return out
     dim = int(len(shape) != 1)
     index = nll_index(target, ignore_index, dim)
