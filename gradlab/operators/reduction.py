@@ -339,6 +339,15 @@ def _back(g, indices, shape, dim, keepdim=True):
     return place(g, shape, dim, indices)
 
 
+def _picking(name, forward):
+    """An operator that gives some of the elements, and where along `dim` they stood."""
+    if "keepdim" in forward.__code__.co_varnames:
+        back = lambda g, indices, self_shape, dim, keepdim: _back(g, indices, self_shape, dim, keepdim)  # noqa: E731
+    else:
+        back = lambda g, indices, self_shape, dim: _back(g, indices, self_shape, dim)  # noqa: E731
+    return operator(name, forward, outputs=("values", "indices"), self=back)
+
+
 _max = _picked(lambda self, dim: self.argmax(axis=dim, keepdims=True))
 _min = _picked(lambda self, dim: self.argmin(axis=dim, keepdims=True))
 _median = _picked(lambda self, dim: _ranked(self, dim, _median_rank(self, dim)))
@@ -360,30 +369,10 @@ def _ranked(self, dim, rank):
     return np.take_along_axis(order, np.broadcast_to(rank, kept(self.shape, (dim,))), dim)
 
 
-max_dim = operator(
-    "MaxBackward0",
-    lambda self, dim, keepdim: _max(self, dim, keepdim),
-    outputs=("values", "indices"),
-    self=lambda g, indices, self_shape, dim, keepdim: _back(g, indices, self_shape, dim, keepdim),
-)
-min_dim = operator(
-    "MinBackward0",
-    lambda self, dim, keepdim: _min(self, dim, keepdim),
-    outputs=("values", "indices"),
-    self=lambda g, indices, self_shape, dim, keepdim: _back(g, indices, self_shape, dim, keepdim),
-)
-median_dim = operator(
-    "MedianBackward1",
-    lambda self, dim, keepdim: _median(self, dim, keepdim),
-    outputs=("values", "indices"),
-    self=lambda g, indices, self_shape, dim, keepdim: _back(g, indices, self_shape, dim, keepdim),
-)
-kth_value = operator(
-    "KthvalueBackward0",
-    lambda self, k, dim, keepdim: _kth(self, dim, keepdim, k),
-    outputs=("values", "indices"),
-    self=lambda g, indices, self_shape, dim, keepdim: _back(g, indices, self_shape, dim, keepdim),
-)
+max_dim = _picking("MaxBackward0", lambda self, dim, keepdim: _max(self, dim, keepdim))
+min_dim = _picking("MinBackward0", lambda self, dim, keepdim: _min(self, dim, keepdim))
+median_dim = _picking("MedianBackward1", lambda self, dim, keepdim: _median(self, dim, keepdim))
+kth_value = _picking("KthvalueBackward0", lambda self, k, dim, keepdim: _kth(self, dim, keepdim, k))
 
 
 def _evenly(g, self, result):
@@ -502,16 +491,10 @@ def _extreme(ufunc):
     return forward
 
 
-largest = operator(
-    "AmaxBackward0",
-    _extreme(np.maximum),
-    self=lambda g, self, result, dim, keepdim: _share(g, self, result, dim, keepdim),
-)
-smallest = operator(
-    "AminBackward0",
-    _extreme(np.minimum),
-    self=lambda g, self, result, dim, keepdim: _share(g, self, result, dim, keepdim),
-)
+largest, smallest = [
+    operator(name, _extreme(ufunc), self=lambda g, self, result, dim, keepdim: _share(g, self, result, dim, keepdim))
+    for name, ufunc in (("AmaxBackward0", np.maximum), ("AminBackward0", np.minimum))
+]
 
 
 def amax(self, dim=(), keepdim=False):
@@ -556,19 +539,15 @@ def _running(beats):
     return one_dimensional(forward)
 
 
-_cummax, _cummin = _running(np.greater_equal), _running(np.less_equal)
-running_max = operator(
-    "CummaxBackward0",
-    lambda self, dim: _cummax(self, dim),
-    outputs=("values", "indices"),
-    self=lambda g, self_shape, dim, indices: place_sum(g, tuple(self_shape), dim, indices) if self_shape else g,
-)
-running_min = operator(
-    "CumminBackward0",
-    lambda self, dim: _cummin(self, dim),
-    outputs=("values", "indices"),
-    self=lambda g, self_shape, dim, indices: place_sum(g, tuple(self_shape), dim, indices) if self_shape else g,
-)
+running_max, running_min = [
+    operator(
+        name,
+        _running(beats),
+        outputs=("values", "indices"),
+        self=lambda g, self_shape, dim, indices: place_sum(g, tuple(self_shape), dim, indices) if self_shape else g,
+    )
+    for name, beats in (("CummaxBackward0", np.greater_equal), ("CumminBackward0", np.less_equal))
+]
 
 
 def cummax(self, dim):
@@ -607,18 +586,8 @@ def _sort(self, dim, descending):
 
 
 _sorted = one_dimensional(_sort)
-sorted_by = operator(
-    "SortBackward0",
-    lambda self, dim, descending: _sorted(self, dim, descending),
-    outputs=("values", "indices"),
-    self=lambda g, indices, self_shape, dim: _back(g, indices, self_shape, dim),
-)
-sorted_stable = operator(
-    "SortBackward1",
-    lambda self, dim, descending, stable: _sorted(self, dim, descending),
-    outputs=("values", "indices"),
-    self=lambda g, indices, self_shape, dim: _back(g, indices, self_shape, dim),
-)
+sorted_by = _picking("SortBackward0", lambda self, dim, descending: _sorted(self, dim, descending))
+sorted_stable = _picking("SortBackward1", lambda self, dim, descending, stable: _sorted(self, dim, descending))
 
 
 def sort(self, dim=-1, descending=False, stable=None):
@@ -643,12 +612,7 @@ def argsort(self, dim=-1, descending=False, stable=None):
 
 
 _topk = one_dimensional(lambda self, dim, k, largest: tuple([np.take(a, range(k), dim) for a in _sort(self, dim, largest)]))
-top = operator(
-    "TopkBackward0",
-    lambda self, dim, k, largest: _topk(self, dim, k, largest),
-    outputs=("values", "indices"),
-    self=lambda g, indices, self_shape, dim: _back(g, indices, self_shape, dim),
-)
+top = _picking("TopkBackward0", lambda self, dim, k, largest: _topk(self, dim, k, largest))
 
 
 def topk(self, k, dim=-1, largest=True, sorted=True):
