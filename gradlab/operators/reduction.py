@@ -341,11 +341,14 @@ def _back(g, indices, shape, dim, keepdim=True):
 
 def _picking(name, forward):
     """An operator that gives some of the elements, and where along `dim` they stood."""
-    if "keepdim" in forward.__code__.co_varnames:
-        back = lambda g, indices, self_shape, dim, keepdim: _back(g, indices, self_shape, dim, keepdim)  # noqa: E731
-    else:
-        back = lambda g, indices, self_shape, dim: _back(g, indices, self_shape, dim)  # noqa: E731
-    return operator(name, forward, outputs=("values", "indices"), self=back)
+    return operator(
+        name,
+        forward,
+        outputs=("values", "indices"),
+        self=(lambda g, indices, self_shape, dim, keepdim: _back(g, indices, self_shape, dim, keepdim))
+        if "keepdim" in forward.__code__.co_varnames
+        else lambda g, indices, self_shape, dim: _back(g, indices, self_shape, dim),
+    )
 
 
 _max = _picked(lambda self, dim: self.argmax(axis=dim, keepdims=True))
