@@ -1,6 +1,6 @@
 """Autograd itself, over numpy: tensors, nodes, what they save, recording an operation, views, the backward walk.
 
-Read in this order: tensor.py, node.py, saved.py, record.py, walk.py, modes.py.
+Read in this order: tensor.py, node.py, saved.py, record.py, source.py, walk.py, modes.py.
 """
 
 from gradlab.engine.modes import modes, notify
