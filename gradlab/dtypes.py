@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from gradlab import errors
+
 
 class dtype:
     """A data type, such as ``gradlab.float32``. ``numpy`` is the numpy dtype behind it.
@@ -72,7 +74,7 @@ def supported(array: np.ndarray) -> np.ndarray:
     if array.dtype in _BY_NUMPY:
         return array
     if array.dtype.kind == "c":
-        raise NotImplementedError("gradlab has no complex tensors; use torch for complex autograd.")
+        raise NotImplementedError(errors.COMPLEX)
     raise TypeError(
         f"can't convert np.ndarray of type {array.dtype}. The supported types are: "
         + ", ".join(d.name for d in _ALL)
@@ -186,5 +188,5 @@ def _number_dtype(x: Any) -> np.dtype:
     if isinstance(x, builtins.bool):
         return bool.numpy
     if isinstance(x, complex):
-        raise NotImplementedError("gradlab has no complex tensors; use torch for complex autograd.")
+        raise NotImplementedError(errors.COMPLEX)
     return int64.numpy if isinstance(x, builtins.int) else _default.numpy

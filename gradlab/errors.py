@@ -254,10 +254,6 @@ def function_called(cls: type) -> RuntimeError:
     )
 
 
-def arguments(op: Any, text: str) -> TypeError:
-    return TypeError(f"{op.label}({', '.join(op.names)}) {text}")
-
-
 _OPERANDS = (np.ndarray, np.generic, float, int, complex)  # what arithmetic takes: arrays and numbers
 
 

@@ -37,7 +37,7 @@ def operator(node_name: str | None, forward: Callable, /, **options: Any) -> Cal
     """
     op = Operator(node_name, forward, **options)
     function = FunctionType(_first_call.__code__, {"op": op, "__name__": __name__}, op.label)
-    op.function = function
+    op.function, function.__qualname__ = function, op.label
     function.operator = op  # type: ignore[attr-defined]
     return function
 
