@@ -141,11 +141,12 @@ _RANK = {"b": 0, "i": 1, "u": 1, "f": 2}
 def result_dtype(operands: Any) -> np.dtype:
     """torch's result type of arrays and Python numbers, as a numpy dtype.
 
-    Arrays with dimensions outrank 0-d arrays, and those outrank Python numbers, within one category (bool, integer, float).
+    Arrays with dimensions outrank 0-d arrays, and those outrank Python's and numpy's numbers, within one category (bool,
+    integer, float).
     """
     levels: list[np.dtype | None] = [None, None, None]
     for x in operands:
-        if isinstance(x, np.ndarray | np.generic):
+        if isinstance(x, np.ndarray):
             level, kind = (0 if x.ndim else 1), x.dtype
         else:
             level, kind = 2, _number_dtype(x)
@@ -185,8 +186,8 @@ def _takes_part(x: Any) -> builtins.bool:
 
 
 def _number_dtype(x: Any) -> np.dtype:
-    if isinstance(x, builtins.bool):
+    if isinstance(x, builtins.bool | np.bool_):
         return bool.numpy
     if isinstance(x, complex):
         raise NotImplementedError(errors.COMPLEX)
-    return int64.numpy if isinstance(x, builtins.int) else _default.numpy
+    return int64.numpy if isinstance(x, builtins.int | np.integer) else _default.numpy

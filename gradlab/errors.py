@@ -288,7 +288,7 @@ def check_no_bool(operands: list) -> None:
 
 def shapes(op: Any, arrays: list, error: Exception) -> Exception:
     if isinstance(error, TypeError):
-        check_no_bool(arrays)
+        check_no_bool([arrays[i] for i in op.places])
         return error
     found = [list(a.shape) for a in arrays if hasattr(a, "shape")]
     if "broadcast" in str(error) and len(found) == 2:

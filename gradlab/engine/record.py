@@ -143,6 +143,8 @@ class Operator:
         arrays: Any = [v._array if isinstance(v, TensorBase) else _array(v) if self.listed else v for v in values]
         if all(map(is_, arrays, values)):
             return self.forward(*values)
+        if scalars := [i for i, v in enumerate(values) if isinstance(v, np.number) and i not in self.places]:
+            return self.run(tuple([v.item() if i in scalars else v for i, v in enumerate(values)]))
         if self.promote:
             errors.check_operands(self, arrays)
             arrays = dtypes.promoted(arrays, self.places or range(len(arrays)), self.promote == "float")
@@ -177,8 +179,7 @@ class Operator:
         if self.outputs:
             node.outputs = None if len(tensors) == 1 else [(t._array.shape, t._array.dtype) for t in tensors]
         for number, tensor in enumerate(tensors):
-            if tensor._array.dtype.kind == "f":
-                tensor._edge = (node, number)
+            tensor._edge = (node, number) if tensor._array.dtype.kind == "f" else None
         node.saved = ()
         for place, of in plan.stores:
             node.saved += save_input(values[place]) if of is None else save_result(tensors[of], of)

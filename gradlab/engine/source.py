@@ -74,7 +74,9 @@ def _recording(op: Any) -> list[str]:
         lines.append(f"_kind = {first}_.dtype")
         lines.append(f"if _kind is not _float32 and _kind is not _float64{''.join(others)}: return {general}")
     lines.append(f"try: _out = _forward({', '.join(f'{n}_' for n in op.names)})")
-    lines += ["except (ValueError, TypeError): _out = None", f"if _out is None: return {general}"]
+    plain = len(inputs) == len(op.names) or "dtype" in op.names or op.outputs  # else numpy's numbers may be among the options
+    other = "" if plain else f" or _out.dtype is not {first}_.dtype"
+    lines += ["except (ValueError, TypeError): _out = None", f"if _out is None{other}: return {general}"]
     if op.outputs:
         lines += [f"{', '.join(results)} = map(_make, _out)", "_out = _result0._array"]
     else:

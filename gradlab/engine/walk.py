@@ -41,11 +41,8 @@ class Walk:
             for edge in stack.pop():
                 if edge is not None:
                     node = edge[0]
-                    if node in waiting:
-                        waiting[node] += 1
-                        continue
-                    waiting[node] = 1
-                    if node.__class__ is not AccumulateGrad:
+                    waiting[node] = waiting.get(node, 0) + 1
+                    if waiting[node] == 1 and node.__class__ is not AccumulateGrad:
                         stack.append(node.edges)
                         order.append(node)
         order.sort(key=attrgetter("number"))

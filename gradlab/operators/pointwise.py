@@ -355,6 +355,7 @@ sigmoid = operator(
 
 
 def _xlogy(self, other):
+    other = other if isinstance(other, np.ndarray) else self.dtype.type(other)  # the log of a number would be a double
     return np.where((self == 0) & ~np.isnan(other), np.zeros((), np.result_type(self, other)), self * np.log(other))
 
 
