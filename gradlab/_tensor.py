@@ -770,7 +770,11 @@ class Tensor(TensorBase, results=True):
     __and__ = __rand__ = pointwise.bitwise_and
     __or__ = __ror__ = pointwise.bitwise_or
     __xor__ = __rxor__ = pointwise.bitwise_xor
-    __invert__ = pointwise.bitwise_not
+
+    def __invert__(self) -> Any:
+        if self._array.dtype.kind == "f":
+            raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors: compare first")
+        return pointwise.bitwise_not(self)
 
     __getitem__ = indexing.getitem
     __setitem__ = indexing.setitem

@@ -288,8 +288,9 @@ def check_no_bool(operands: list) -> None:
 
 def shapes(op: Any, arrays: list, error: Exception) -> Exception:
     if isinstance(error, TypeError):
-        check_no_bool([arrays[i] for i in op.places])
-        return error
+        kinds = ", ".join(dict.fromkeys(str(a.dtype) for a in arrays if hasattr(a, "dtype")))
+        refused = "ufunc" in str(error) or "boolean subtract" in str(error)  # numpy's words
+        return NotImplementedError(f'"{op.label}" not implemented for {kinds}') if refused else error
     found = [list(a.shape) for a in arrays if hasattr(a, "shape")]
     if "broadcast" in str(error) and len(found) == 2:
         return RuntimeError(

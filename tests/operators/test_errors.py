@@ -1,5 +1,6 @@
 """Wrong arguments: torch's own error samples (OpInfo's error_inputs) raise the same type of exception."""
 
+import pytest
 import torch
 
 import gradlab
@@ -46,3 +47,17 @@ def test_torch_is_the_referee_for_shapes_that_do_not_fit():
             assert "mat1 and mat2 shapes cannot be multiplied" in str(error)
         else:
             raise AssertionError("no error")
+
+
+NO_SUCH_OPERATION = ["~f", "f & f", "f | 1", "b - b", "1 - b", "b.frac()", "T.lerp(b, b, 0.5)", "F.mse_loss(b, b)", "i % 1j"]
+
+
+@pytest.mark.parametrize("program", NO_SUCH_OPERATION)
+def test_a_dtype_without_such_an_operation_is_refused_as_in_torch_and_named(program):
+    found = []
+    for T in (torch, gradlab):
+        names = {"T": T, "F": T.nn.functional, "f": T.tensor([1.5]), "b": T.tensor([True]), "i": T.tensor([1])}
+        with pytest.raises((TypeError, RuntimeError, NotImplementedError)) as raised:
+            eval(program, names)
+        found.append((type(raised.value), "Subtraction" in str(raised.value)))
+    assert found[0] == found[1]
