@@ -17,7 +17,7 @@ class Keeper:
     """Told of every collection; what it needs to know of the last full one."""
 
     def __init__(self) -> None:
-        self.frozen = False
+        self.frozen = 0  # how many objects were frozen here
         self.nodes = self.survivors = 0
 
     def __call__(self, phase: str, info: dict[str, int]) -> None:
@@ -25,7 +25,7 @@ class Keeper:
             return
         if phase == "stop":
             self._after()
-        elif gc.get_count()[0] <= gc.get_threshold()[0]:  # not its own time: somebody called gc.collect()
+        elif not gc.isenabled() or gc.get_count()[0] <= gc.get_threshold()[0]:  # not its own time: somebody called gc.collect()
             self._thaw()
 
     def _after(self) -> None:
@@ -33,16 +33,17 @@ class Keeper:
         nodes, survivors = int(repr(numbers)[6:-1]), len(gc.get_objects(2))
         recorded, grown = nodes - self.nodes, survivors - self.survivors
         self.nodes, self.survivors = nodes, survivors
-        if MANY < recorded < grown and (self.frozen or not gc.get_freeze_count()):
+        if MANY < recorded < grown and gc.get_freeze_count() <= self.frozen:
             gc.freeze()
-            self.frozen, self.survivors = True, 0
+            self.frozen, self.survivors = gc.get_freeze_count(), 0
         else:
             self._thaw()
 
     def _thaw(self) -> None:
         if self.frozen:
-            gc.unfreeze()
-            self.frozen, self.survivors = False, len(gc.get_objects(2))
+            if gc.get_freeze_count() <= self.frozen:  # else somebody froze more since: that stays, and so does this
+                gc.unfreeze()
+            self.frozen, self.survivors = 0, len(gc.get_objects(2))
 
 
 def watch() -> None:

@@ -41,6 +41,18 @@ assert alive() is None and gc.get_freeze_count() == 0
 assert len(gc.get_objects()) > 150_000
 """
 
+ALSO_WHERE_COLLECTING_IS_DISABLED = """
+thing = cycle()
+alive = weakref.ref(thing)
+y = chain(150_000)
+assert gc.get_freeze_count() > 150_000
+del thing
+gc.disable()
+more = [[] for _ in range(10_000)]
+gc.collect()
+assert alive() is None and gc.get_freeze_count() == 0
+"""
+
 WHEN_IT_NO_LONGER_GROWS_ALL_TAKE_PART = """
 thing = cycle()
 alive = weakref.ref(thing)
@@ -58,6 +70,20 @@ count = gc.get_freeze_count()
 y = chain(150_000)
 gc.collect()
 assert 0 < gc.get_freeze_count() <= count
+"""
+
+ALSO_WHAT_SOMEBODY_FREEZES_BESIDE_THE_GRAPH = """
+y = chain(150_000)
+assert gc.get_freeze_count() > 150_000
+gc.freeze()
+count = gc.get_freeze_count()
+gc.collect()
+assert gc.get_freeze_count() > count - 1000
+gc.unfreeze()
+y = chain(150_000)
+assert gc.get_freeze_count() > 150_000
+gc.collect()
+assert gc.get_freeze_count() == 0
 """
 
 SHORT_GRAPHS_CHANGE_NOTHING = """
