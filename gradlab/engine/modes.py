@@ -22,9 +22,8 @@ class _Modes(threading.local):
 
     def set(self, **changes: Any) -> dict[str, Any]:
         """Change some, and return what they were, to be set again."""
-        state, before = self.__dict__, {}
-        for name in changes:
-            before[name] = state[name]
+        state = self.__dict__
+        before = {name: state[name] for name in changes}
         state.update(changes)
         extras = state["inference"] or state["anomaly"] or state["watcher"] or state["saved_hooks"]
         state["word"] = EXTRAS if extras else ON if state["grad"] else OFF

@@ -102,7 +102,8 @@ class SavingNode(Node):
     saves: tuple[str, ...]
 
     def free(self) -> None:
-        self.saved = self.saved and FREED  # nothing saved, nothing freed
+        if self.saved:
+            self.saved = FREED
 
     def slot(self, name: str) -> Any:
         """The slot of that name; None when this node never filled it."""

@@ -48,9 +48,8 @@ def function_source(op: Any) -> str:
         return _result
     """
     shown = [n if op.defaults[n] is REQUIRED else f"{n}=_defaults[{n!r}]" for n in op.names]
-    single = op.places[:1] == [0] and len(op.places) == len(op.inputs) and not op.listed
-    counted = not op.outputs or (isinstance(op.outputs, tuple) and len(op.outputs) > 1)
-    lines = _recording(op) if op.node_name and single and counted else [f"return _run(({', '.join(op.names)},))"]
+    single = op.places[:1] == [0] and len(op.places) == len(op.inputs) and not (op.listed or op.outputs and not op.results[1:])
+    lines = _recording(op) if op.node_name and single else [f"return _run(({', '.join(op.names)},))"]
     return "\n ".join([f"def function({', '.join(shown)}):", *lines])
 
 
@@ -71,11 +70,11 @@ def _recording(op: Any) -> list[str]:
     ]
     if op.promote:
         others = [f" or ({n}_.dtype is not _kind if {n}_ is not {n} else {n}.__class__ not in _NUMBERS)" for n in inputs[1:]]
-        lines.append(f"_kind = {first}_.dtype")
-        lines.append(f"if _kind is not _float32 and _kind is not _float64{''.join(others)}: return {general}")
+        kinds = f"_kind is not _float32 and _kind is not _float64{''.join(others)}"
+        lines += [f"_kind = {first}_.dtype", f"if {kinds}: return {general}"]
     lines.append(f"try: _out = _forward({', '.join(f'{n}_' for n in op.names)})")
-    plain = len(inputs) == len(op.names) or "dtype" in op.names or op.outputs  # else numpy's numbers may be among the options
-    other = "" if plain else f" or _out.dtype is not {first}_.dtype"
+    # A result of another dtype comes from a numpy number among the options.
+    other = "" if {"dtype", *op.names} == {"dtype", *inputs} or op.outputs else f" or _out.dtype is not {first}_.dtype"
     lines += ["except (ValueError, TypeError): _out = None", f"if _out is None{other}: return {general}"]
     if op.outputs:
         lines += [f"{', '.join(results)} = map(_make, _out)", "_out = _result0._array"]

@@ -209,18 +209,21 @@ class Walk:
         if g is not None and (leaf._edge or leaf._view) and leaf.grad_fn is not None:
             raise RuntimeError(errors.LEAF_INSIDE)
         if g is not None and meta.requires_grad:
-            old = meta.grad
-            if self.create:
-                meta.grad = make(np.zeros(g.shape, g._array.dtype)).copy_(g) if old is None else old + g
-            elif old is None:
-                meta.grad = make(g if alone and has_all_its_memory(g) else np.array(g))
-            else:
-                np.add(old._array, g, out=old._array)
-                old._version_counter()[0] += 1
+            self._add(meta, g, alone)
         for hook in list(meta.post_hooks.values()) if meta.post_hooks else ():
             hook(leaf)
         if extras is not None and extras.post:
             self._call_hooks(node, extras.post, (), (self._tensor(g),))
+
+    def _add(self, meta: Any, g: Any, alone: bool) -> None:
+        old = meta.grad
+        if self.create:
+            meta.grad = make(np.zeros(g.shape, g._array.dtype)).copy_(g) if old is None else old + g
+        elif old is None:
+            meta.grad = make(g if alone and has_all_its_memory(g) else np.array(g))
+        else:
+            np.add(old._array, g, out=old._array)
+            old._version_counter()[0] += 1
 
 
 def has_all_its_memory(array: Any) -> bool:
