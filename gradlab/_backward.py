@@ -37,7 +37,7 @@ def backward(
     roots, targets = _sequence(tensors), None if inputs is None else _sequence(inputs)
     starts = _starts(roots, grad_variables if grad_tensors is None else grad_tensors, create_graph)
     if targets is not None and not targets:
-        raise RuntimeError(errors.EMPTY_INPUTS)
+        raise RuntimeError(errors.EMPTY_INPUTS.format("backward"))
     if create_graph:
         warnings.warn(errors.CREATE_GRAPH, stacklevel=3)
     walk = Walk(starts, None if targets is None else _edges(targets), create_graph)
@@ -72,6 +72,8 @@ def grad(
     if materialize_grads and allow_unused is False:
         raise ValueError(errors.MATERIALIZE)
     roots, targets = _sequence(outputs), _sequence(inputs)
+    if not targets:
+        raise RuntimeError(errors.EMPTY_INPUTS.format("grad"))
     edges = _edges(targets)
     walk = Walk(_starts(roots, grad_outputs, create_graph), edges, create_graph)
     walk.captured = dict.fromkeys(edges)

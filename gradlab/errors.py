@@ -40,7 +40,7 @@ PARTLY_OVERLAPPING = (
     "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory location. Pass "
     "a clone() of the input."
 )
-EMPTY_INPUTS = "'inputs' argument to backward() cannot be empty."
+EMPTY_INPUTS = "'inputs' argument to {}() cannot be empty."
 CREATE_GRAPH = (
     "Using backward() with create_graph=True will create a reference cycle between the leaves and their .grad, which holds "
     "the graph: memory stays in use until the garbage collector runs. Use autograd.grad, or set .grad to None afterwards."

@@ -83,9 +83,8 @@ def _recording(op: Any) -> list[str]:
         lines.append("_result._view = _result._meta = _result._counter = _result._edge = None")
     lines += [f"_mark_view(_forward, {first}, ({''.join(f'{n}_, ' for n in rest)}), _result)"] * op.view
     lines.append(f"if not _word: {end}")
-    for n in inputs:
-        edge = f"{n}._edge if {n}._view is None and {n}._edge is not None else {n}._gradient_edge()"
-        lines.append(f"_edge_{n} = " + (edge if n == first else f"None if {n}_ is {n} else {edge}"))
+    edge = "{0}._edge if {0}._view is None and {0}._edge is not None else {0}._gradient_edge()"
+    lines += [f"_edge_{n} = " + f"None if {n}_ is {n} else " * (n != first) + edge.format(n) for n in inputs]
     key = [f"_edge_{n} is not None, " for n in inputs] + [f"{n}_ is not {n}, " for _, n in op.optional]
     lines += [
         f"if {' is '.join(f'_edge_{n}' for n in inputs)} is None: {end}",

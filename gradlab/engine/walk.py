@@ -14,7 +14,7 @@ import numpy as np
 from gradlab import errors
 from gradlab.engine.modes import modes
 from gradlab.engine.node import AccumulateGrad, Node
-from gradlab.engine.tensor import TensorBase, make
+from gradlab.engine.tensor import INFERENCE, TensorBase, make
 
 
 class Walk:
@@ -55,9 +55,8 @@ class Walk:
         for node in order:
             if any(edge is not None and (edge[0] in self.leads or edge[0] in targets) for edge in node.edges):
                 self.leads.add(node)
-        needed = self.leads | targets
-        if len(self.starts) == 1:
-            needed.add(self.starts[0][0][0])  # torch calls the tensor hooks of a lone root, wanted or not
+        lone = {edge[0] for edge, _ in self.starts[:1] if len(self.starts) == 1}  # whose hooks torch calls, wanted or not
+        needed = self.leads | targets | lone
         self.waiting = dict.fromkeys(needed, 0)
         for edge in [e for e, _ in self.starts] + [e for node in order if node in self.leads for e in node.edges]:
             if edge is not None and edge[0] in needed:
@@ -209,21 +208,23 @@ class Walk:
         if g is not None and (leaf._edge or leaf._view) and leaf.grad_fn is not None:
             raise RuntimeError(errors.LEAF_INSIDE)
         if g is not None and meta.requires_grad:
-            self._add(meta, g, alone)
+            self._add(leaf, g, alone)
         for hook in list(meta.post_hooks.values()) if meta.post_hooks else ():
             hook(leaf)
         if extras is not None and extras.post:
             self._call_hooks(node, extras.post, (), (self._tensor(g),))
 
-    def _add(self, meta: Any, g: Any, alone: bool) -> None:
-        old = meta.grad
+    def _add(self, leaf: Any, g: Any, alone: bool) -> None:
+        meta, old, array = leaf._meta, leaf._meta.grad, leaf._array
         if self.create:
             meta.grad = make(np.zeros(g.shape, g._array.dtype)).copy_(g) if old is None else old + g
         elif old is None:
-            meta.grad = make(g if alone and has_all_its_memory(g) else np.array(g))
+            own = alone and g.strides == array.strides and has_all_its_memory(g)  # else it is laid out as the leaf is
+            meta.grad = make(g if own else np.positive(g, np.empty_like(array, order="C" if 0 in array.strides else "K")))
         else:
             np.add(old._array, g, out=old._array)
-            old._version_counter()[0] += 1
+            if old._counter is not INFERENCE:
+                old._version_counter()[0] += 1
 
 
 def has_all_its_memory(array: Any) -> bool:

@@ -8,6 +8,7 @@ import numpy as np
 
 from gradlab.engine import TensorBase, operator
 from gradlab.operators._arguments import axes, axis
+from gradlab.operators._views import count_write
 from gradlab.operators.pointwise import mul, where
 from gradlab.operators.reduction import amax, amin, sum, vector_norm
 from gradlab.operators.shape import (
@@ -153,7 +154,7 @@ def squeezed_in_place(product, dim):
     """As torch does it here: no view but the product itself, with a node name of its own and one version more."""
     result = _squeezed(product, dim)
     if isinstance(result, TensorBase):
-        result._version_counter()[0] += 1
+        count_write(result)
     return result
 
 

@@ -101,7 +101,7 @@ def sum_kept(x, dims):
     """The sum over dims, which are kept; the last ones of an array by a product with ones, in a fraction of the time."""
     if type(x) is np.ndarray and x.itemsize > 2 and x.size and x.flags.c_contiguous and 0 < dims[0] == x.ndim - len(dims):
         lead, n = x.shape[: dims[0]], count(x.shape, dims)
-        if n <= 4096:
+        if n <= 1024:
             return x.reshape(-1, n).dot(ones(n, x.dtype)).reshape(lead + (1,) * len(dims))
     return x.sum(axis=dims, keepdims=True) if x.ndim else x
 
@@ -355,6 +355,9 @@ def _standardised(x, dims, eps):
     n = count(x.shape, dims)
     mean = sum_kept(x, dims) / n
     out = x - mean
+    rest = sum_kept(out, dims) / n  # of rounding: equal elements are to give zeros
+    out -= rest
+    mean += rest
     rstd = 1 / np.sqrt(sum_kept(np.square(out), dims) / n + eps)
     out *= rstd
     return out, mean, rstd
