@@ -12,7 +12,7 @@ from typing import Any
 
 from gradlab import _collecting
 from gradlab._public import public
-from gradlab._tensor import Size, Tensor
+from gradlab._tensor import Size, Tensor, is_tensor
 from gradlab.autograd.grad_mode import (
     enable_grad,
     inference_mode,
@@ -107,6 +107,7 @@ __all__ = [
     "is_grad_enabled",
     "is_inference",
     "is_inference_mode_enabled",
+    "is_tensor",
     "long",
     "nan",
     "no_grad",

@@ -17,15 +17,18 @@ class Keeper:
     """Told of every collection; what it needs to know of the last full one."""
 
     def __init__(self) -> None:
-        self.frozen = 0  # how many objects were frozen here
+        self.frozen = 0  # how many objects were frozen here, about: counting them takes as long as there are many
         self.nodes = self.survivors = 0
+        self.asked = False  # for the collection under way
 
     def __call__(self, phase: str, info: dict[str, int]) -> None:
         if info["generation"] < 2:
             return
         if phase == "stop":
             self._after()
-        elif not gc.isenabled() or gc.get_count()[0] <= gc.get_threshold()[0]:  # not its own time: somebody called gc.collect()
+            return
+        self.asked = not gc.isenabled() or gc.get_count()[0] <= gc.get_threshold()[0]  # not its own time: gc.collect()
+        if self.asked:
             self._thaw()
 
     def _after(self) -> None:
@@ -33,15 +36,15 @@ class Keeper:
         nodes, survivors = int(repr(numbers)[6:-1]), len(gc.get_objects(2))
         recorded, grown = nodes - self.nodes, survivors - self.survivors
         self.nodes, self.survivors = nodes, survivors
-        if MANY < recorded < grown and gc.get_freeze_count() <= self.frozen:
+        if not self.asked and MANY < recorded < grown and (self.frozen or not gc.get_freeze_count()):
             gc.freeze()
-            self.frozen, self.survivors = gc.get_freeze_count(), 0
+            self.frozen, self.survivors = self.frozen + survivors, 0
         else:
             self._thaw()
 
     def _thaw(self) -> None:
         if self.frozen:
-            if gc.get_freeze_count() <= self.frozen:  # else somebody froze more since: that stays, and so does this
+            if gc.get_freeze_count() <= self.frozen + MANY:  # else somebody froze more since: that stays, and so does this
                 gc.unfreeze()
             self.frozen, self.survivors = 0, len(gc.get_objects(2))
 

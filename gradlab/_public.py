@@ -15,10 +15,13 @@ import numpy as np
 from gradlab import errors
 from gradlab.engine import TensorBase, modes
 from gradlab.operators._writing import check_fits, write
+from gradlab.operators.creation import as_tensor
 
 _ARITHMETIC = "add sub rsub mul div true_divide floor_divide remainder xlogy multiply subtract divide"
 _BITS = "bitwise_and bitwise_or bitwise_xor"
 NUMBER_FIRST = set(f"{_ARITHMETIC} {_BITS} pow".split())  # what torch lets start with a number
+OF_NUMBERS = set("add sub mul div true_divide floor_divide multiply subtract divide".split())  # two of them make a tensor
+SIZES = set("broadcast_to flip permute reshape tile".split())
 LISTS = set("cat concat concatenate stack hstack vstack broadcast_tensors einsum".split())  # look for themselves
 
 # Beside the first argument: the parameters that have to be tensors, each with the functions that it belongs to ...
@@ -57,12 +60,30 @@ OR_NUMBERS = {
 }
 # The same for all of nn.functional.
 FUNCTIONAL = frozenset("input target weight bias running_mean running_var pos_weight tensor x1 x2".split())
-NUMBERS = {"alpha", "beta", "negative_slope", "threshold", "value"}  # where their default is a number
+NUMBERS = {"alpha", "beta", "negative_slope", "ord", "threshold", "value"}  # where their default is a number
 # Bools that are False by default and that torch takes as what counts as true, or that the function itself looks at.
 ANY = {"inplace", "return_indices", "requires_grad"}
 
 _TENSOR, _NONE, _INT, _BOOL = (TensorBase,), (type(None),), (int, np.integer), (bool,)
-_NUMBER = (int, float, complex, np.number, np.bool_)
+_NUMBER = (int, float, np.number, np.bool_)
+NUMPYS = {"axis": "dim", "keepdims": "keepdim", "axis0": "dim0", "axis1": "dim1"}  # numpy's names, which torch takes too
+
+
+class _Plain(type):
+    def __instancecheck__(cls, value: Any) -> bool:
+        return isinstance(value, TensorBase) and not value.requires_grad and not value._array.ndim
+
+
+class _PlainTensor(metaclass=_Plain):
+    """A tensor that stands for a number: of no dims, and without a gradient, which would go nowhere."""
+
+
+def _renamed(options: dict, parameters: dict) -> None:
+    """numpy's names among the options given torch's."""
+    for theirs in NUMPYS.keys() & options:
+        ours = NUMPYS[theirs]
+        if ours in parameters and ours not in options:
+            options[ours] = options.pop(theirs)
 
 
 _KNOWN: dict[tuple[str, str], tuple] = {}
@@ -118,7 +139,7 @@ def _types(label: str, place: int, name: str, default: Any, tensors: frozenset[s
         found = _TENSOR + _NUMBER if not place and label in NUMBER_FIRST else _TENSOR
     elif not found:
         if name in NUMBERS and type(default) in (int, float):
-            return _NUMBER + _TENSOR
+            return (*_NUMBER, _PlainTensor)
         if not (name in ("stable", "unbiased") or default is True or (default is False and name not in ANY)):
             return ()
         found = _BOOL
@@ -153,12 +174,14 @@ class _Check:
             if not isinstance(value, self.wanted.get(name, object)):
                 raise self._error(name, value, None)
 
-    def wrong(self, args: tuple) -> TypeError:
+    def wrong(self, args: tuple) -> Exception:
         place = next(i for i, types in enumerate(self.places) if not isinstance(args[i], types))
         return self._error(self.names[place], args[place], place + 1)
 
-    def _error(self, name: str, value: Any, position: int | None) -> TypeError:
+    def _error(self, name: str, value: Any, position: int | None) -> Exception:
         types = self.wanted[name]
+        if isinstance(value, complex) and types != _BOOL:
+            return NotImplementedError(errors.COMPLEX)
         kind = "Tensor" if types[0] is TensorBase else "bool" if types[0] is bool else "Number"
         return errors.argument(self.label, "input" if name in ("self", "A") else name, value, position, kind)
 
@@ -169,8 +192,11 @@ def public(function: Callable, name: str | None = None, tensors: frozenset[str] 
     tensors: the parameters that take tensors only, where neither the table above nor their place says so.
     """
     label = name or function.__name__
+    function = _in_a_list(function, label) if label in SIZES else function
     check = _Check(label, function, tensors)
     places: Any = None
+    of_numbers = label in NUMBER_FIRST
+    renames = not tensors and function.__name__ != "norm"  # torch.norm and nn.functional are written in Python: no renaming
 
     @functools.wraps(function)
     def wrapper(*args: Any, **options: Any) -> Any:
@@ -179,10 +205,14 @@ def public(function: Callable, name: str | None = None, tensors: frozenset[str] 
             places = check.read()
         if not all(map(isinstance, args, places)):
             raise check.wrong(args)
+        if of_numbers and not isinstance(args[0] if args else None, TensorBase):
+            args = _with_a_tensor(label, args, options)
         if not options:
             return function(*args)
         if not args and "input" in options and "input" not in check.parameters:
             return wrapper(options.pop("input"), **options)
+        if renames:
+            _renamed(options, check.parameters)
         check.named(options)
         if "out" in options and "out" not in check.parameters:
             return _into(label, options.pop("out"), function(*args, **options))
@@ -199,8 +229,10 @@ def method(function: Callable, name: str, like: Callable) -> Callable:
     if like is not function or hasattr(function, "operator"):
         function.__signature__ = _Signature(like)  # type: ignore[attr-defined]
     base, found = name.rstrip("_"), _parameters(like)
-    if name == "backward" or not any((n, base) in _KNOWN or n in NUMBERS or type(d) is bool for n, d in found.items()):
+    looked_at = NUMBERS.union(NUMPYS.values())
+    if name == "backward" or not any((n, base) in _KNOWN or n in looked_at or type(d) is bool for n, d in found.items()):
         return function
+    renames = base != "norm"
     check, places = _Check(name, like, skipped=1), None  # type: tuple[_Check, Any]
 
     @functools.wraps(function)
@@ -211,10 +243,34 @@ def method(function: Callable, name: str, like: Callable) -> Callable:
         if not all(map(isinstance, args, places)):
             raise check.wrong(args)
         if options:
+            if renames:
+                _renamed(options, check.parameters)
             check.named(options)
         return function(self, *args, **options)
 
     return wrapper
+
+
+def _in_a_list(function: Callable, label: str) -> Callable:
+    """A method that takes sizes or dims one by one, as a function, which takes them together only."""
+
+    @functools.wraps(function)
+    def listed(self: Any, *args: Any, **options: Any) -> Any:
+        if len(args) > 1 or args and not isinstance(args[0], (tuple, list)):
+            raise TypeError(f"{label}(): argument (position 2) must be tuple of ints, not {type(args[0]).__name__}")
+        return function(self, *args, **options)
+
+    return listed
+
+
+def _with_a_tensor(label: str, args: tuple, options: dict) -> tuple:
+    """Arguments that start with a number: the other operand is a tensor, but for what torch adds and divides of numbers."""
+    second = args[1] if len(args) > 1 else options.get("exponent" if label == "pow" else "other")
+    if not args or second is None or isinstance(second, TensorBase):
+        return args
+    if label in OF_NUMBERS:
+        return (as_tensor(args[0]), *args[1:])
+    raise TypeError(f"{label}(): one of the arguments must be Tensor, not two numbers. Make it one first: gradlab.tensor(...)")
 
 
 def _into(label: str, out: Any, result: Any) -> Any:

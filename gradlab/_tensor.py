@@ -126,6 +126,8 @@ class Tensor(TensorBase, results=True):
             and isinstance(data[0], (list, np.ndarray))
             or (len(data) == 1 and isinstance(data[0], tuple) and not isinstance(data[0], Size))
         ):
+            if isinstance(data[0], np.ndarray) and data[0].dtype.kind not in "biuf":
+                dtypes.supported(data[0])
             array = creation._to_array(data[0], dtypes.get_default_dtype())
         elif data and not (isinstance(data[0], (int, np.integer, Size))):
             raise TypeError(f"new(): data must be a sequence (got {type(data[0]).__name__}); gradlab.tensor takes a number")
@@ -747,7 +749,7 @@ class Tensor(TensorBase, results=True):
         return pointwise.floor_divide(other, self)
 
     def __rmod__(self, other: Any) -> Any:
-        return pointwise.remainder_of_number(other, self)
+        return pointwise.remainder(other, self)
 
     def __rpow__(self, other: Any) -> Any:
         return pointwise.pow(other, self)
@@ -833,18 +835,7 @@ class Tensor(TensorBase, results=True):
 
     # -- reducing ------------------------------------------------------------------------------------------------------
 
-    def sum(self, dim: Any = None, keepdim: Any = False, *, axis: Any = None, keepdims: Any = None, dtype: Any = None) -> Any:
-        """The sum of all elements, or along dims; `axis` and `keepdims` are numpy's names for the same.
-
-        >>> import gradlab
-        >>> x = gradlab.tensor([[1.0, 2.0], [3.0, 4.0]])
-        >>> x.sum(), x.sum(dim=0)
-        (tensor(10.), tensor([4., 6.]))
-        """
-        keepdim = keepdim if keepdims is None else keepdims
-        return reduction.sum(self, dim if axis is None else axis, keepdim, dtype=dtype)
-
-    mean, prod, var, std = reduction.mean, reduction.prod, reduction.var, reduction.std
+    sum, mean, prod, var, std = reduction.sum, reduction.mean, reduction.prod, reduction.var, reduction.std
     max, min, amax, amin = reduction.max, reduction.min, reduction.amax, reduction.amin
     median, kthvalue, sort, argsort = reduction.median, reduction.kthvalue, reduction.sort, reduction.argsort
     topk, cumsum, cumprod = reduction.topk, reduction.cumsum, reduction.cumprod
@@ -892,7 +883,8 @@ class Tensor(TensorBase, results=True):
     gather, scatter, scatter_add = indexing.gather, indexing.scatter, indexing.scatter_add
     index_select, index_add, index_copy = indexing.index_select, indexing.index_add, indexing.index_copy
     index_put, masked_fill, masked_select = indexing.index_put, indexing.masked_fill, indexing.masked_select
-    nonzero, index_fill, index_fill_ = indexing.nonzero, indexing.index_fill, inplace.index_fill_
+    nonzero, argwhere = indexing.nonzero, indexing.nonzero
+    index_fill, index_fill_ = indexing.index_fill, inplace.index_fill_
     scatter_, scatter_add_, index_add_ = inplace.scatter_, inplace.scatter_add_, inplace.index_add_
     index_copy_, index_put_, masked_fill_ = inplace.index_copy_, inplace.index_put_, inplace.masked_fill_
 
@@ -907,6 +899,16 @@ class Tensor(TensorBase, results=True):
     copy_, fill_, zero_ = inplace.copy_, inplace.fill_, inplace.zero_
     uniform_, normal_ = inplace.uniform_, inplace.normal_
     bernoulli_, random_ = inplace.bernoulli_, inplace.random_
+
+
+def is_tensor(obj: Any) -> bool:
+    """Whether an object is a tensor.
+
+    >>> import gradlab
+    >>> gradlab.is_tensor(gradlab.ones(2)), gradlab.is_tensor([1.0])
+    (True, False)
+    """
+    return isinstance(obj, Tensor)
 
 
 _METHODS = {name: found for name, found in vars(Tensor).items() if isinstance(found, FunctionType) and name[:2] != "__"}

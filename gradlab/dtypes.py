@@ -178,7 +178,21 @@ def _cast(x: Any, kind: np.dtype) -> Any:
         return [_cast(item, kind) for item in x]
     if isinstance(x, np.ndarray):
         return x if x.dtype == kind else x.astype(kind)
-    return kind.type(x) if _takes_part(x) else x
+    return wrapped(x, kind) if _takes_part(x) else x
+
+
+def wrapped(number: Any, kind: np.dtype) -> Any:
+    """A number in this dtype; an integer too large for it wraps, as in torch."""
+    try:
+        return kind.type(number)
+    except OverflowError:
+        return np.asarray(number).astype(kind)[()]
+
+
+def fitted(number: Any, kind: np.dtype) -> Any:
+    """A number in this dtype, without its fraction in an integer one; RuntimeError where it is too large."""
+    errors.check_fits(number, kind)
+    return np.asarray(number).astype(kind)[()]
 
 
 def _takes_part(x: Any) -> builtins.bool:

@@ -265,6 +265,33 @@ def check_operands(op: Any, arrays: list) -> None:
             raise TypeError(f"{op.label}(): argument '{name}' must be Tensor, not {type(value).__name__}")
     if op.promote == "no bool":
         check_no_bool(arrays[:2])
+    operands = [arrays[i] for i in op.places or range(len(arrays))]
+    kinds = {x.dtype.kind if hasattr(x, "dtype") else _kind_of_number(x) for x in operands if x is not None}
+    if not kinds & set(_KERNELS.get(op.promote, kinds)):
+        raise no_kernel(op.label, next(str(x.dtype) for x in operands if hasattr(x, "dtype")))
+    if op.promote == "fitting" and "f" not in kinds:
+        for kind in {x.dtype for x in operands if hasattr(x, "dtype")}:
+            for number in operands:
+                check_fits(number, kind)
+
+
+_KERNELS = {"floats": "f", "numbers": "fiu"}  # for which kinds of dtypes torch has such an operation
+
+
+def _kind_of_number(x: Any) -> str:
+    return "b" if isinstance(x, bool) else "i" if isinstance(x, int) else "f"
+
+
+def no_kernel(name: str, kind: Any) -> NotImplementedError:
+    return NotImplementedError(f'"{name}" not implemented for {kind}: convert with .float() or .long() first')
+
+
+def check_fits(number: Any, kind: np.dtype) -> None:
+    """RuntimeError for a number too large for an integer dtype; as in torch uint8 takes -1, as 255."""
+    if kind.kind in "iu" and isinstance(number, (int, float)):
+        top = np.iinfo(kind).max
+        if not -top - (kind.kind == "i") <= number <= top:
+            raise RuntimeError(f"value cannot be converted to type {kind} without overflow")
 
 
 def check_bool(wanted: Any) -> None:

@@ -104,7 +104,7 @@ class GELU(Module):
         self.approximate = approximate
 
     def forward(self, input: Any) -> Any:
-        return F.gelu(input, self.approximate)
+        return F.gelu(input, approximate=self.approximate)
 
     def extra_repr(self) -> str:
         return f"approximate={self.approximate!r}"
@@ -212,7 +212,7 @@ class Softmax(Module):
         self.dim = dim
 
     def forward(self, input: Any) -> Any:
-        return F.softmax(input, self.dim)
+        return F.softmax(input, self.dim, _stacklevel=5)
 
     def extra_repr(self) -> str:
         return f"dim={self.dim}"
@@ -231,7 +231,7 @@ class LogSoftmax(Module):
         self.dim = dim
 
     def forward(self, input: Any) -> Any:
-        return F.log_softmax(input, self.dim)
+        return F.log_softmax(input, self.dim, _stacklevel=5)
 
     def extra_repr(self) -> str:
         return f"dim={self.dim}"

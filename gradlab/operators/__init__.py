@@ -45,6 +45,7 @@ PUBLIC: dict[str, Callable] = {
     **_by_name(neural, "relu softmax log_softmax"),
     **_by_name(inplace, "fill relu_"),
     "absolute": pointwise.abs,
+    "argwhere": indexing.nonzero,
     "clip": pointwise.clamp,
     "multiply": pointwise.mul,
     "subtract": pointwise.sub,

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from gradlab import errors
 from gradlab.engine import TensorBase
 
 
@@ -62,15 +63,18 @@ def each(dim: int | Sequence[int]) -> tuple[int, ...]:
     >>> each(1), each([0, 1])
     ((1,), (0, 1))
     """
-    return (dim,) if isinstance(dim, (int, np.integer)) else tuple(dim)  # type: ignore[arg-type, return-value]
+    return (dim,) if isinstance(dim, int) or not getattr(dim, "ndim", 1) else tuple(dim)  # type: ignore[arg-type, return-value]
 
 
-def sizes(args: tuple) -> tuple[int, ...]:
-    """Sizes given as `f(2, 3)` or as `f((2, 3))`.
+def sizes(args: tuple, named: Any = None) -> tuple[int, ...]:
+    """Sizes given as `f(2, 3)`, as `f((2, 3))`, or by name.
 
     >>> sizes((2, 3)), sizes(([2, 3],))
     ((2, 3), (2, 3))
     """
+    args = args if named is None else (named,)
+    if not args:
+        raise TypeError("missing 1 required positional argument: the sizes or dims; an empty tuple for none")
     if len(args) == 1 and isinstance(args[0], (tuple, list)):
         args = tuple(args[0])
     return tuple([n if type(n) is int else index(n, "size") for n in args])
@@ -116,4 +120,6 @@ def check_listed(tensors: Sequence[Any]) -> None:
 
 def is_number(value: object) -> bool:
     """A Python (or numpy) number or bool."""
-    return isinstance(value, (int, float, complex, np.number, np.bool_))
+    if isinstance(value, complex):
+        raise NotImplementedError(errors.COMPLEX)
+    return isinstance(value, (int, float, np.number, np.bool_))

@@ -189,7 +189,7 @@ def _kind(dtype: Any, fallback: Any = None) -> np.dtype:
 
 
 def _shape(size: tuple, named: Any = None) -> tuple[int, ...]:
-    shape = sizes(size if named is None else (named,))
+    shape = sizes(size, named)
     if any(n < 0 for n in shape):
         raise RuntimeError(f"Trying to create tensor with negative dimension {min(shape)}: {list(shape)}")
     return shape
@@ -233,11 +233,8 @@ def full(size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, r
     tensor([7, 7])
     """
     value = fill_value.item() if isinstance(fill_value, TensorBase) else fill_value
-    return finished(
-        np.full(_shape((size,)), value, _kind(dtype, _guessed(value))),
-        requires_grad,
-        device,
-    )
+    array = np.full(_shape((size,)), dtypes.supported(np.asarray(value)), _kind(dtype, _guessed(value)))
+    return finished(array, requires_grad, device)
 
 
 def _like(self: Any, dtype: Any) -> np.dtype:

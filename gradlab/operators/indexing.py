@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from gradlab import dtypes
 from gradlab.engine import TensorBase, make, notify, operator
 from gradlab.operators._arguments import axis, is_number
 from gradlab.operators._arguments import index as as_index
@@ -61,9 +62,7 @@ place_sum = operator(
     lambda self, shape, dim, index: _added(np.zeros(shape, self.dtype), dim, index, self),
     self=lambda g, dim, index: gathered(g, dim, index),
 )
-gathered = operator(
-    "GatherBackward0", _gathered, self=lambda g, self_shape, dim, index: place_sum(g, self_shape, dim, index)
-)
+gathered = operator("GatherBackward0", _gathered, self=lambda g, self_shape, dim, index: place_sum(g, self_shape, dim, index))
 
 
 def _check_index(name, index, self, other=None):
@@ -101,6 +100,7 @@ def gather(self, dim, index, *, sparse_grad=False):
 
 
 def _written(out, dim, index, src):
+    src = dtypes.fitted(src, out.dtype) if is_number(src) else src
     if not out.ndim or not index.ndim:
         out.reshape(-1)[index.reshape(-1)] = src if is_number(src) else src.reshape(-1)[: index.size]
     else:
@@ -159,8 +159,7 @@ def scatter(self, dim, index, src=None, *, value=None, reduce=None):
     """
     if reduce is not None:
         raise NotImplementedError(
-            "scatter(reduce=...) has no derivative in torch either: use scatter_add, or scatter without "
-            "reduce."
+            "scatter(reduce=...) has no derivative in torch either: use scatter_add, or scatter without reduce."
         )
     src = value if src is None else src
     dim = _scatter_ready("scatter", self, dim, index, src)
@@ -230,6 +229,7 @@ index_filled_by = operator(
 
 
 def _rows_written(out, dim, index, source):
+    source = dtypes.fitted(source, out.dtype) if is_number(source) else source
     if not out.ndim:
         out[...] = source if is_number(source) else source.reshape(-1)[-1]
     else:
@@ -245,7 +245,8 @@ def _check_rows(name, self, dim, index, source=None):
         raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index, got {index.dtype}")
     size = self.shape[dim] if self.ndim else 1
     if index.numel() and not (0 <= int(index._array.min()) and int(index._array.max()) < size):
-        raise IndexError(f"{name}(): index out of range in self: dim {dim} has size {size}")
+        kind = RuntimeError if name == "index_add" and self.ndim == 2 else IndexError  # torch's, of its kernel for matrices
+        raise kind(f"{name}(): index out of range in self: dim {dim} has size {size}")
     if source is not None:
         _check_source(name, self, dim, index, source)
     return dim
@@ -307,8 +308,7 @@ def index_fill(self, dim, index, value):
         return index_filled(self, dim, index, value)
     if value.ndim:
         raise RuntimeError(
-            f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} "
-            "dimension(s)."
+            f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
         )
     return index_filled_by(self, dim, index, value)
 
@@ -317,7 +317,7 @@ def index_fill(self, dim, index, value):
 
 masked_filled_number = operator(
     "MaskedFillBackward0",
-    lambda self, mask, value: np.where(mask, np.asarray(value).astype(self.dtype), self),
+    lambda self, mask, value: np.where(mask, dtypes.fitted(value, self.dtype), self),
     self=lambda g, mask: where(mask, 0, g),
 )
 masked_filled = operator(
@@ -331,20 +331,7 @@ masked_selected = operator(
     lambda self, mask: np.broadcast_to(self, np.broadcast_shapes(self.shape, mask.shape))[
         np.broadcast_to(mask, np.broadcast_shapes(self.shape, mask.shape))
     ],
-    self=lambda g, self_shape, mask: _mask_grad(
-        g, tuple(np.broadcast_shapes(tuple(self_shape), tuple(mask.shape))), mask
-    ),
-)
-
-
-def _mask_grad(g, shape, mask):
-    return masked_placed(g, shape, mask)
-
-
-masked_placed = operator(
-    "MaskedSelectBackwardBackward0",
-    lambda self, shape, mask: _masked_placed(self, shape, mask),
-    self=lambda g, mask: masked_selected(g, mask),
+    self=lambda g, self_shape, mask: masked_placed(g, np.broadcast_shapes(tuple(self_shape), tuple(mask.shape)), mask),
 )
 
 
@@ -352,6 +339,9 @@ def _masked_placed(self, shape, mask):
     out = np.zeros(shape, self.dtype)
     out[np.broadcast_to(mask, shape)] = self
     return out
+
+
+masked_placed = operator("MaskedSelectBackwardBackward0", _masked_placed, self=lambda g, mask: masked_selected(g, mask))
 
 
 def masked_fill(self, mask, value):
@@ -364,13 +354,10 @@ def masked_fill(self, mask, value):
     """
     _check_mask("masked_fill", mask)
     if is_number(value):
-        if isinstance(value, complex) or (self._array.dtype.kind in "iu" and isinstance(value, float)):
-            raise RuntimeError(f"value cannot be converted to type {self.dtype} without overflow or loss")
         return masked_filled_number(self, mask, value)
     if value.ndim:
         raise RuntimeError(
-            f"masked_fill only supports a 0-dimensional value tensor, but got tensor with {value.ndim} "
-            "dimension(s)."
+            f"masked_fill only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
         )
     return masked_filled(self, mask, value)
 

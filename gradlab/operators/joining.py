@@ -277,14 +277,14 @@ repeated = operator(
 )
 
 
-def repeat(self, *repeats):
+def repeat(self, *args, repeats=None):
     """A copy with the tensor repeated so many times along each dim.
 
     >>> import gradlab
     >>> gradlab.tensor([1, 2]).repeat(2, 2).tolist()
     [[1, 2, 1, 2], [1, 2, 1, 2]]
     """
-    repeats = sizes(repeats)
+    repeats = sizes(args, repeats)
     if len(repeats) < self.ndim:
         raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
     if any(n < 0 for n in repeats):
@@ -292,14 +292,14 @@ def repeat(self, *repeats):
     return repeated(self, repeats)
 
 
-def tile(self, *dims):
+def tile(self, *args, dims=None):
     """`repeat`, where missing leading repeats are 1.
 
     >>> import gradlab
     >>> gradlab.tile(gradlab.tensor([1, 2]), (2,))
     tensor([1, 2, 1, 2])
     """
-    dims = sizes(dims)
+    dims = sizes(args, dims)
     return repeat(self, (1,) * (self.ndim - len(dims)) + dims)
 
 
@@ -340,7 +340,7 @@ def flip(self, *args, dims=None):
     >>> gradlab.flip(gradlab.tensor([[1, 2], [3, 4]]), (1,)).tolist()
     [[2, 1], [4, 3]]
     """
-    dims = sizes(args if dims is None else (dims,))
+    dims = sizes(args, dims)
     return flipped(self, axes(dims, self.ndim) if dims else ())
 
 

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from gradlab.engine import TensorBase, operator
+from gradlab.errors import no_kernel
 from gradlab.operators._arguments import axes, axis
 from gradlab.operators._views import count_write
 from gradlab.operators.pointwise import mul, where
@@ -30,6 +31,9 @@ from gradlab.operators.shape import (
 # -- the products that record one node each ------------------------------------------------------------------------------
 
 
+_MASK = np.dtype(bool)
+
+
 def _checked(name, dims):
     """A product of arrays with exactly so many dims each, and equal dtypes."""
     inner = -2 if dims[1] > 1 else 0
@@ -37,7 +41,9 @@ def _checked(name, dims):
 
     def forward(self, other):
         a, b = self.shape, other.shape
-        if (len(a), len(b)) != dims or a[-1] != b[inner] or self.dtype != other.dtype or (dims[0] == 3 and a[0] != b[0]):
+        if (len(a), len(b)) != dims or a[-1] != b[inner] or (dims[0] == 3 and a[0] != b[0]):
+            raise _product_error(name, dims, self, other)
+        if self.dtype != other.dtype or self.dtype is _MASK:
             raise _product_error(name, dims, self, other)
         return product(self, other)
 
@@ -55,6 +61,8 @@ def _product_error(name, dims, self, other):
         text = f"expected tensors of {dims[0]} and {dims[1]} dims, got {len(a)}D and {len(b)}D"
     elif a[-1] != b[-2 if len(b) > 1 else 0]:
         text = f"mat1 and mat2 shapes cannot be multiplied ({_by(a)} and {_by(b)}): the inner sizes differ"
+    elif self.dtype == other.dtype == _MASK:
+        return no_kernel(name, other.dtype)
     elif len(a) == 3 and a[0] != b[0]:
         text = f"both need the same number of matrices, got {_by(a)} and {_by(b)}"
     else:
@@ -100,6 +108,8 @@ dot = operator(
 def _addmm(self, mat1, mat2, beta=1, alpha=1):
     out = _mm(mat1, mat2)
     _check_addend(self, out)
+    if out.dtype.kind != "f":
+        alpha, beta = int(alpha), int(beta)  # torch drops what integers cannot hold
     if alpha != 1:
         out *= alpha
     if beta:
@@ -311,6 +321,8 @@ def einsum(equation, *operands):
     >>> gradlab.einsum("ij,jk->ik", gradlab.ones(2, 3), gradlab.ones(3, 4)).shape
     gradlab.Size([2, 4])
     """
+    if not isinstance(equation, str):
+        raise NotImplementedError("einsum(): gradlab takes an equation, einsum('i,i', v, v), and no lists of dims.")
     if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
         operands = tuple(operands[0])
     labels, out = _parsed(equation, operands)

@@ -11,16 +11,13 @@ import numpy as np
 
 from gradlab import dtypes
 from gradlab.engine import TensorBase, operator
-from gradlab.errors import check_no_bool
+from gradlab.errors import check_fits, check_no_bool, no_kernel
 from gradlab.operators._arguments import is_number
 
 zeros_like_grad = operator(None, lambda like: np.zeros_like(like))
 
 tied = operator(
-    "ZeroSlopeBackward0",
-    lambda self, other: np.array(self),
-    self=lambda g: g,
-    other=lambda g, other: zeros_like_grad(other),
+    "ZeroSlopeBackward0", lambda self, other: np.array(self), self=lambda g: g, other=lambda g, other: zeros_like_grad(other)
 )
 
 
@@ -56,12 +53,10 @@ rsub_tensor = operator(
 )
 rsub_number = operator(
     "RsubBackward1",
-    lambda self, other, alpha=1: other - (self if alpha == 1 else self * alpha),
+    lambda self, other, alpha=1: _wrapping(np.subtract, other, self if alpha == 1 else self * alpha),
     self=lambda g, alpha: g * -alpha,
 )
-mul = operator(
-    "MulBackward0", np.multiply, self=lambda g, other: g * other, other=lambda g, self: g * self, promote="common"
-)
+mul = operator("MulBackward0", np.multiply, self=lambda g, other: g * other, other=lambda g, self: g * self, promote="common")
 divide = operator(
     "DivBackward0",
     np.true_divide,
@@ -75,24 +70,34 @@ divide_rounded = operator(
     lambda self, other, rounding_mode: _divide_rounded(self, other, rounding_mode),
     self=lambda g: zeros_like_grad(g),
     other=lambda g: zeros_like_grad(g),
-    promote="common",
+    promote="numbers",
 )
 remainder_tensor = operator(
     "RemainderBackward1",
     np.remainder,
     self=lambda g: g,
     other=lambda g, self, other: -g * divide_rounded(self, other, "floor"),
-    promote="common",
+    promote="numbers",
 )
 remainder_number = operator(
-    "RemainderBackward0", lambda self, other: np.remainder(self, other), self=lambda g: g, promote="common"
+    "RemainderBackward0", lambda self, other: _wrapping(np.remainder, self, other), self=lambda g: g, promote="numbers"
 )
 neg = operator("NegBackward0", lambda self: _negative(self), self=lambda g: -g)
 reciprocal = operator(
     "ReciprocalBackward0", lambda self: 1 / self, self=lambda g, result: -g * (result * result), promote="float"
 )
-abs = operator("AbsBackward0", np.abs, self=lambda g, self: g * sign(self))
-sign = operator("SignBackward0", np.sign, self=lambda g: zeros_like_grad(g))
+abs = operator("AbsBackward0", np.abs, self=lambda g, self: g * sign(self), promote="numbers")
+sign = operator(
+    "SignBackward0", lambda self: np.sign(self) if self.dtype.kind != "b" else self.copy(), self=lambda g: zeros_like_grad(g)
+)
+
+
+def _wrapping(ufunc, self, other):
+    """ufunc of an array and a number, which wraps in a small integer dtype, as in torch."""
+    try:
+        return ufunc(self, other)
+    except OverflowError:
+        return ufunc(*dtypes.promoted([self, other], (0, 1), False))
 
 
 def _negative(self):
@@ -183,17 +188,10 @@ def _underivable(name):
 
 
 floor_divide = operator(
-    "NotImplemented",
-    np.floor_divide,
-    self=lambda g: _underivable("floor_divide")(g),
-    other=lambda g: _underivable("floor_divide")(g),
-    promote="common",
+    "NotImplemented", np.floor_divide, promote="numbers", self=_underivable("floor_divide"), other=_underivable("floor_divide")
 )
 number_remainder = operator(
-    "NotImplemented",
-    lambda self, other: np.remainder(self, other),
-    other=lambda g: _underivable("remainder")(g),
-    promote="common",
+    "NotImplemented", lambda self, other: _wrapping(np.remainder, self, other), other=_underivable("remainder"), promote="numbers"
 )
 
 
@@ -204,19 +202,18 @@ def remainder(self, other):
     >>> gradlab.remainder(gradlab.tensor([-5, 5]), 3)
     tensor([1, 2])
     """
+    if is_number(self):
+        return number_remainder(self, as_float_if(other, self))
     return remainder_number(as_float_if(self, other), other) if is_number(other) else remainder_tensor(self, other)
 
 
-def remainder_of_number(self, other):
-    """`self % other` with `self` a number: without a derivative, as in torch."""
-    return number_remainder(self, as_float_if(other, self)) if is_number(self) else remainder(self, other)
-
-
 def as_float_if(self, *numbers):
-    """An integer tensor that meets a float becomes one of the default dtype, as in torch."""
-    if any(isinstance(n, float) for n in numbers) and not isinstance(self, np.ndarray) and not self.dtype.is_floating_point:
+    """An integer tensor that meets a float becomes one of the default dtype, as in torch, and a mask that meets an int int64."""
+    if isinstance(self, np.ndarray) or self.dtype.is_floating_point:
+        return self
+    if any(isinstance(n, float) for n in numbers):
         return self.to(dtypes.get_default_dtype())
-    return self
+    return self.to(dtypes.int64) if self.dtype is dtypes.bool and any(type(n) is int for n in numbers) else self
 
 
 def positive(self):
@@ -245,7 +242,21 @@ def true_divide(self, other):
 
 
 def _power(self, exponent):
-    return self**exponent  # a negative integer power of integers is numpy's ValueError
+    try:
+        out = self**exponent
+        return out if out.dtype is not _INT8 or self.dtype == out.dtype else out.astype(dtypes.result_dtype([self, exponent]))
+    except OverflowError:  # a number among small integers: it wraps as the base alone
+        if isinstance(self, np.ndarray):
+            check_fits(exponent, self.dtype)
+            raise ValueError("Integers to negative integer powers are not allowed.") from None
+        return _power(*dtypes.promoted([self, exponent], (0, 1), False))
+    except ValueError:  # numpy has no negative integer powers of integers
+        if not isinstance(exponent, np.ndarray):
+            raise
+        return np.where(exponent >= 0, self ** np.maximum(exponent, 0), np.where(np.abs(self) == 1, self ** (exponent & 1), 0))
+
+
+_INT8 = np.dtype(np.int8)  # what numpy makes of a mask's power
 
 
 def _power_grad(g, self, exponent):
@@ -260,7 +271,7 @@ power = operator(
     _power,
     self=lambda g, self, exponent: where(exponent == 0, 0, g * (exponent * self ** (exponent - 1))),
     exponent=lambda g, self, exponent, result: g * where((self == 0) & (exponent >= 0), 0, result * log(self)),
-    promote="common",
+    promote="numbers",
 )
 number_power = operator(
     "PowBackward2",
@@ -268,7 +279,7 @@ number_power = operator(
     exponent=lambda g, self, exponent, result: (
         g * where(exponent >= 0, 0, result * -math.inf) if self == 0 else g * (result * _log_number(self))
     ),
-    promote="common",
+    promote="numbers",
 )
 
 
@@ -310,12 +321,10 @@ logaddexp = operator(
     np.logaddexp,
     self=lambda g, self, other: g / (1 + exp(other - self)),
     other=lambda g, self, other: g / (1 + exp(self - other)),
-    promote="common",
+    promote="floats",
 )
 sqrt = operator("SqrtBackward0", np.sqrt, self=lambda g, result: g / (2 * result), promote="float")
-rsqrt = operator(
-    "RsqrtBackward0", lambda self: 1 / np.sqrt(self), self=lambda g, result: -0.5 * g * result**3, promote="float"
-)
+rsqrt = operator("RsqrtBackward0", lambda self: 1 / np.sqrt(self), self=lambda g, result: -0.5 * g * result**3, promote="float")
 sin = operator("SinBackward0", np.sin, self=lambda g, self: g * cos(self), promote="float")
 cos = operator("CosBackward0", np.cos, self=lambda g, self: g * -sin(self), promote="float")
 tan = operator("TanBackward0", np.tan, self=lambda g, result: g * (1 + result * result), promote="float")
@@ -347,10 +356,7 @@ tanh_backward = operator(
     output=lambda g, grad_output, output: g * (-2 * output * grad_output),
 )
 sigmoid = operator(
-    "SigmoidBackward0",
-    lambda self: 1 / (1 + np.exp(-self)),
-    self=lambda g, result: g * ((1 - result) * result),
-    promote="float",
+    "SigmoidBackward0", lambda self: 1 / (1 + np.exp(-self)), self=lambda g, result: g * ((1 - result) * result), promote="float"
 )
 
 
@@ -412,23 +418,22 @@ def _erf(self):
     return np.clip(top, -1, 1, dtype=self.dtype)
 
 
-erf = operator(
-    "ErfBackward0", _erf, self=lambda g, self: 2 / math.sqrt(math.pi) * exp(-(self * self)) * g, promote="float"
-)
+erf = operator("ErfBackward0", _erf, self=lambda g, self: 2 / math.sqrt(math.pi) * exp(-(self * self)) * g, promote="float")
 
 # -- rounding ------------------------------------------------------------------------------------------------------
 
 
-def _rounding(ufunc):
-    return lambda self: ufunc(self) if self.dtype.kind == "f" else self.copy()
+def _rounding(name, ufunc):
+    forward = lambda self: ufunc(self) if self.dtype.kind == "f" else self.copy()  # noqa: E731
+    return operator(name, forward, self=lambda g: zeros_like_grad(g), promote="numbers")
 
 
-floor = operator("FloorBackward0", _rounding(np.floor), self=lambda g: zeros_like_grad(g))
-ceil = operator("CeilBackward0", _rounding(np.ceil), self=lambda g: zeros_like_grad(g))
-trunc = operator("TruncBackward0", _rounding(np.trunc), self=lambda g: zeros_like_grad(g))
-frac = operator("FracBackward0", lambda self: self - np.trunc(self), self=lambda g: g)
-round_whole = operator("RoundBackward0", _rounding(np.rint), self=lambda g: zeros_like_grad(g))
-round_decimals = operator("RoundBackward1", lambda self, decimals: np.round(self, decimals), self=lambda g: zeros_like_grad(g))
+floor, ceil = _rounding("FloorBackward0", np.floor), _rounding("CeilBackward0", np.ceil)
+trunc, round_whole = _rounding("TruncBackward0", np.trunc), _rounding("RoundBackward0", np.rint)
+frac = operator("FracBackward0", lambda self: self - np.trunc(self), self=lambda g: g, promote="floats")
+round_decimals = operator(
+    "RoundBackward1", lambda self, decimals: np.round(self, decimals), self=lambda g: zeros_like_grad(g), promote="floats"
+)
 
 
 def round(self, *, decimals=None):
@@ -474,7 +479,7 @@ where_both = operator(
     _where,
     self=lambda g, condition: where(condition, g, 0),
     other=lambda g, condition: where(condition, 0, g),
-    promote="common",
+    promote="fitting",
 )
 
 
@@ -508,9 +513,16 @@ minimum = operator(
 )
 
 
+def _at_least(self, min, held=np.maximum):
+    try:
+        return held(self, min)
+    except OverflowError:
+        return held(self, dtypes.fitted(min, self.dtype))
+
+
 def _clamp(self, min=None, max=None):
-    out = self if min is None else np.maximum(self, min)
-    return out if max is None else np.minimum(out, max)
+    out = self if min is None else _at_least(self, min)
+    return out if max is None else _at_least(out, max, np.minimum)
 
 
 def _inside(self, min, max):
@@ -520,17 +532,15 @@ def _inside(self, min, max):
 
 
 def _clamp_min_grad(g, self, min, max):
-    below = self < min if max is None else (self < min) & (min < max)
-    return where(below, g, 0)
+    return where(self < min if max is None else (self < min) & (min < max), g, 0)
 
 
 def _clamp_max_grad(g, self, min, max):
-    above = self > max if min is None else (self > max) | (max < min)
-    return where(above, g, 0)
+    return where(self > max if min is None else (self > max) | (max < min), g, 0)
 
 
 clamp_numbers = operator(
-    "ClampBackward1", _clamp, self=lambda g, self, min, max: where(_inside(self, min, max), g, 0), promote="common"
+    "ClampBackward1", _clamp, self=lambda g, self, min, max: where(_inside(self, min, max), g, 0), promote="numbers"
 )
 clamp_tensors = operator(
     "ClampBackward0",
@@ -538,30 +548,30 @@ clamp_tensors = operator(
     self=lambda g, self, min, max: where(_inside(self, min, max), g, 0),
     min=lambda g, self, min, max: _clamp_min_grad(g, self, min, max),
     max=lambda g, self, min, max: _clamp_max_grad(g, self, min, max),
-    promote="common",
+    promote="numbers",
 )
 clamp_min_number = operator(
     "ClampMinBackward0",
-    lambda self, min: np.maximum(self, min),
+    lambda self, min: _at_least(self, min),
     self=lambda g, self, min: where(self >= min, g, 0),
-    promote="common",
+    promote="numbers",
 )
 clamp_min_tensor = operator(
     "ClampMinBackward1",
-    lambda self, min: np.maximum(self, min),
+    lambda self, min: _at_least(self, min),
     self=lambda g, self, min: where(self >= min, g, 0),
     min=lambda g, self, min: where(self < min, g, 0),
     promote="common",
 )
 clamp_max_number = operator(
     "ClampMaxBackward0",
-    lambda self, max: np.minimum(self, max),
+    lambda self, max: _at_least(self, max, np.minimum),
     self=lambda g, self, max: where(self <= max, g, 0),
-    promote="common",
+    promote="numbers",
 )
 clamp_max_tensor = operator(
     "ClampMaxBackward1",
-    lambda self, max: np.minimum(self, max),
+    lambda self, max: _at_least(self, max, np.minimum),
     self=lambda g, self, max: where(self <= max, g, 0),
     max=lambda g, self, max: where(self > max, g, 0),
     promote="common",
@@ -582,8 +592,7 @@ def clamp(self, min=None, max=None):
     given = {is_number(limit) for limit in (min, max) if limit is not None}
     if len(given) > 1:
         raise TypeError("clamp(): argument 'min' and 'max' must both be numbers, or both tensors")
-    numbers = given == {True}
-    return clamp_numbers(as_float_if(self, min, max), min, max) if numbers else clamp_tensors(self, min, max)
+    return clamp_numbers(as_float_if(self, min, max), min, max) if given == {True} else clamp_tensors(self, min, max)
 
 
 def clamp_min(self, min):
@@ -624,6 +633,8 @@ lerp_tensor = operator(
 def _lerp(self, end, weight):
     if self.dtype != end.dtype:
         raise RuntimeError(f"expected dtype {self.dtype} for `end` but got dtype {end.dtype}")
+    if self.dtype.kind != "f":
+        raise no_kernel("lerp", self.dtype)
     return np.where(np.abs(weight) < 0.5, self + (end - self) * weight, end - (end - self) * (1 - weight))
 
 
@@ -658,7 +669,7 @@ addcmul = operator(
     self=lambda g: g,
     tensor1=lambda g, tensor2, value: g * (tensor2 * value),
     tensor2=lambda g, tensor1, value: g * (tensor1 * value),
-    promote="common",
+    promote="numbers",
 )
 addcdiv = operator(
     "AddcdivBackward0",
@@ -666,7 +677,7 @@ addcdiv = operator(
     self=lambda g: g,
     tensor1=lambda g, tensor2, value: g * (value / tensor2),
     tensor2=lambda g, tensor1, tensor2, value: -g * (value * tensor1 / (tensor2 * tensor2)),
-    promote="float",
+    promote="floats",
 )
 
 # -- comparing: no derivative --------------------------------------------------------------------------------------------
@@ -689,8 +700,7 @@ isnan = operator(None, np.isnan)
 isinf = operator(None, np.isinf)
 isfinite = operator(None, np.isfinite)
 isclose = operator(
-    None,
-    lambda self, other, rtol=1e-05, atol=1e-08, equal_nan=False: np.isclose(self, other, rtol, atol, equal_nan),
+    None, lambda self, other, rtol=1e-05, atol=1e-08, equal_nan=False: np.isclose(self, other, rtol, atol, equal_nan)
 )
 
 

@@ -9,6 +9,7 @@ from collections import namedtuple
 import numpy as np
 
 from gradlab.engine import operator
+from gradlab.errors import no_kernel
 from gradlab.operators._arguments import axes, axis, count, index, kept, one_dimensional
 from gradlab.operators.indexing import place, place_sum
 from gradlab.operators.joining import concatenated, flipped
@@ -261,11 +262,7 @@ def _sum_from(g, dim):
 
 _cumsum = one_dimensional(lambda self, dim: np.cumsum(self, axis=dim, dtype=_whole(self)))
 _cumprod = one_dimensional(lambda self, dim: np.cumprod(self, axis=dim, dtype=_whole(self)))
-sums = operator(
-    "CumsumBackward0",
-    lambda self, dim: _cumsum(self, dim),
-    self=lambda g, dim: _sum_from(g, dim),
-)
+sums = operator("CumsumBackward0", lambda self, dim: _cumsum(self, dim), self=lambda g, dim: _sum_from(g, dim))
 
 
 def _cumprod_grad(g, self, dim, result):
@@ -367,8 +364,14 @@ def _median_rank(self, dim):
     return middle
 
 
+def _numbers(self):
+    if self.dtype.kind == "b":
+        raise no_kernel("median, kthvalue or topk", self.dtype)
+    return self
+
+
 def _ranked(self, dim, rank):
-    order = np.argsort(self, axis=dim, kind="stable")
+    order = np.argsort(_numbers(self), axis=dim, kind="stable")
     return np.take_along_axis(order, np.broadcast_to(rank, kept(self.shape, (dim,))), dim)
 
 
@@ -387,22 +390,18 @@ def _evenly(g, self, result):
 def _some(self, name):
     if not self.size:
         raise RuntimeError(
-            f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction "
-            "dim with the 'dim' argument."
+            f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify it with the 'dim' argument."
         )
     return self
 
 
-max_all = operator(
-    "MaxBackward1", lambda self: _some(self, "max").max(), self=lambda g, self, result: _evenly(g, self, result)
-)
-min_all = operator(
-    "MinBackward1", lambda self: _some(self, "min").min(), self=lambda g, self, result: _evenly(g, self, result)
-)
+max_all = operator("MaxBackward1", lambda self: _some(self, "max").max(), self=lambda g, self, result: _evenly(g, self, result))
+min_all = operator("MinBackward1", lambda self: _some(self, "min").min(), self=lambda g, self, result: _evenly(g, self, result))
 median_all = operator(
     "MedianBackward0",
     lambda self: _median(self.reshape(-1), 0, False)[0] if self.size else np.full((), math.nan, self.dtype),
     self=lambda g, self, result: _evenly(g, self, result),
+    promote="numbers",
 )
 
 Max, Min = namedtuple("max", "values indices"), namedtuple("min", "values indices")
@@ -486,8 +485,7 @@ def _extreme(ufunc):
         if not count(self.shape, dims):
             named = dim is not None and dim != () and dim != []
             raise (IndexError if named else RuntimeError)(
-                "amax()/amin(): Expected reduction dim to be specified and to have non-zero "
-                "size."
+                "amax()/amin(): Expected reduction dim to be specified and to have non-zero size."
             )
         return ufunc.reduce(self, axis=dims, keepdims=keepdim)
 
@@ -614,7 +612,7 @@ def argsort(self, dim=-1, descending=False, stable=None):
     return sort(self.detach(), dim, descending).indices
 
 
-_topk = one_dimensional(lambda self, dim, k, largest: tuple([np.take(a, range(k), dim) for a in _sort(self, dim, largest)]))
+_topk = one_dimensional(lambda self, dim, k, largest: tuple([np.take(a, range(k), dim) for a in _sort(_numbers(self), dim, largest)]))
 top = _picking("TopkBackward0", lambda self, dim, k, largest: _topk(self, dim, k, largest))
 
 
@@ -766,6 +764,8 @@ def norm(self, p="fro", dim=None, keepdim=False, *, dtype=None):
 
     if dtype is not None:
         self = cast(self, dtype)
+    if isinstance(p, str) and p not in ("fro", "nuc"):
+        raise RuntimeError(f"linalg.matrix_norm: Order {p} not supported.")
     if p == "nuc":
         return nuclear_norm(self, dim, keepdim)
     return vector_norm(self, 2 if p in ("fro", None) else p, dim, keepdim)

@@ -143,6 +143,7 @@ def _view(self, shape):
 
 
 viewed = operator("ViewBackward0", _view, view=True, self=lambda g, self_shape: g.reshape(self_shape))
+viewed_alias = operator("ReshapeAliasBackward0", _view, view=True, self=lambda g, self_shape: g.reshape(self_shape))
 unsafe_view = operator(
     "UnsafeViewBackward0", lambda self, shape: self.reshape(shape), self=lambda g, self_shape: g.reshape(self_shape)
 )
@@ -172,7 +173,7 @@ def view_as(self, other):
     return view(self, other.shape)
 
 
-def reshape(self, *shape):
+def reshape(self, *args, shape=None):
     """The elements in another shape: a view where possible, else a copy.
 
     >>> import gradlab
@@ -180,9 +181,11 @@ def reshape(self, *shape):
     [[0, 1], [2, 3], [4, 5]]
     """
     array = self if isinstance(self, np.ndarray) else self._array
-    shape = _resolved(array.shape, sizes(shape), array.size)
-    if array.flags.c_contiguous or not array.size or np.may_share_memory(array.reshape(shape), array):
+    shape = _resolved(array.shape, sizes(args, shape), array.size)
+    if array.flags.c_contiguous or not array.size:
         return viewed(self, shape)
+    if np.may_share_memory(array.reshape(shape), array):
+        return viewed_alias(self, shape)
     return unsafe_view(copied(self, "contiguous_format"), shape)
 
 
@@ -274,14 +277,14 @@ def _broadcast(self, shape):
 expand_to = operator("ExpandBackward0", _broadcast, view=True, self=lambda g: g)  # the walk sums over what was repeated
 
 
-def expand(self, *size, implicit=False):
+def expand(self, *args, size=None, implicit=False):
     """Dims of size 1 repeated without a copy; -1 keeps a size.
 
     >>> import gradlab
     >>> gradlab.ones(3, 1).expand(-1, 4).shape
     gradlab.Size([3, 4])
     """
-    return expand_to(self, _expanded(tuple(self.shape), sizes(size)))
+    return expand_to(self, _expanded(tuple(self.shape), sizes(args, size)))
 
 
 def expand_as(self, other):
@@ -291,17 +294,17 @@ def expand_as(self, other):
     >>> gradlab.tensor([[1], [2]]).expand_as(gradlab.ones(2, 2)).tolist()
     [[1, 1], [2, 2]]
     """
-    return expand(self, *other.shape)
+    return expand(self, other.shape)
 
 
-def broadcast_to(self, size):
+def broadcast_to(self, *args, size=None):
     """`expand` to a shape.
 
     >>> import gradlab
     >>> gradlab.broadcast_to(gradlab.tensor([1, 2]), (2, 2)).tolist()
     [[1, 2], [1, 2]]
     """
-    return expand(self, *size)
+    return expand(self, *args, size=size)
 
 
 def broadcast_tensors(*tensors):
@@ -360,14 +363,14 @@ def t(self):
     return turned(self)
 
 
-def permute(self, *dims):
+def permute(self, *args, dims=None):
     """All dims in another order, as a view.
 
     >>> import gradlab
     >>> gradlab.permute(gradlab.ones(2, 3, 4), (2, 0, 1)).shape
     gradlab.Size([4, 2, 3])
     """
-    dims, ndim = sizes(dims), self.ndim
+    dims, ndim = sizes(args, dims), self.ndim
     if len(dims) != ndim:
         raise RuntimeError(
             f"permute(sparse_coo): number of dimensions in the tensor input {ndim} does not match the length "
@@ -394,7 +397,7 @@ def movedim(self, source, destination):
     if len(set(from_)) != len(from_) or len(set(to_)) != len(to_):
         raise RuntimeError("movedim: repeated dim in source or destination")
     rest = iter([n for n in range(ndim) if n not in from_])
-    return permute(self, *[from_[to_.index(n)] if n in to_ else next(rest) for n in range(ndim)])
+    return permute(self, [from_[to_.index(n)] if n in to_ else next(rest) for n in range(ndim)])
 
 
 def mT(self):
@@ -444,9 +447,9 @@ def squeeze(self, dim=None):
     if dim is None:
         return squeeze_all(self)
     ndim = self.ndim
-    if isinstance(dim, (int, np.integer)):
-        return squeeze_dim(self, axis(dim, ndim))
-    return squeeze_dims(self, tuple([axis(d, ndim) for d in dim]))
+    if isinstance(dim, (tuple, list)):
+        return squeeze_dims(self, tuple([axis(d, ndim) for d in dim]))
+    return squeeze_dim(self, axis(dim, ndim))
 
 
 def unsqueeze(self, dim):

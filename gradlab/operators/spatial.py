@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from gradlab.engine import operator
+from gradlab.errors import no_kernel
 from gradlab.operators.indexing import rows_sum
 from gradlab.operators.pointwise import tie
 from gradlab.operators.shape import take_key
@@ -15,7 +16,9 @@ from gradlab.operators.shape import take_key
 
 
 def _lifted(x):
-    """(N, C, L) as (N, C, 1, L): one dim is two dims with a height of 1."""
+    """(N, C, L) as (N, C, 1, L): one dim is two dims with a height of 1. Masks have no convolution."""
+    if x.dtype.kind == "b":
+        raise no_kernel("convolution", x.dtype)
     return x[:, :, None, :] if x.ndim == 3 else x
 
 
@@ -180,6 +183,8 @@ def _bordered(self, kernel, places, stride, padding, dilation):
 
 def _max_pool(self, kernel, stride, padding, dilation, ceil_mode):
     """The largest value of each window, and its place in the plane."""
+    if self.dtype.kind == "b":
+        raise no_kernel("max_pool", self.dtype)
     x = self if self.ndim == 4 else self[None]
     places = tuple([pooled_size(x.shape[d + 2], kernel[d], stride[d], padding[d], dilation[d], ceil_mode) for d in (0, 1)])
     bordered = _bordered(x, kernel, places, stride, padding, dilation)
@@ -251,17 +256,18 @@ def _applied(self, rows, columns):
     return np.matmul(np.matmul(rows.astype(self.dtype), self), columns.T.astype(self.dtype))
 
 
-def _plane_map(name):
+def _plane_map(name, promote="floats"):
     """An operator that maps each plane by (rows, columns); the derivative maps back by their transposes."""
     return operator(
         name,
         lambda self, rows, columns: _applied(self, rows, columns),
         self=lambda g, self, rows, columns: planes_mapped(tie(g, self), rows.T, columns.T),
+        promote=promote,
     )
 
 
 planes_mapped = _plane_map("AvgPool2DBackwardBackward0")
-average_pool, adaptive_pool = _plane_map("AvgPool2DBackward0"), _plane_map("AdaptiveAvgPool2DBackward0")
+average_pool, adaptive_pool = _plane_map("AvgPool2DBackward0", "numbers"), _plane_map("AdaptiveAvgPool2DBackward0")
 
 
 def average_matrix(size, kernel, stride, padding, ceil_mode, count_include_pad, divided):

@@ -11,11 +11,13 @@ from gradlab.nn.functional.activations import (
     gelu,
     hardtanh,
     leaky_relu,
+    log_softmax,
     logsigmoid,
     relu,
     relu6,
     sigmoid,
     silu,
+    softmax,
     softplus,
     softsign,
     tanh,
@@ -36,7 +38,7 @@ from gradlab.nn.functional.losses import (
 )
 from gradlab.nn.functional.normalisation import batch_norm, layer_norm, normalize
 from gradlab.nn.functional.pooling import adaptive_avg_pool2d, avg_pool1d, avg_pool2d, max_pool1d, max_pool2d
-from gradlab.operators.neural import log_softmax, softmax
+from gradlab.operators.inplace import relu_
 
 __all__ = [
     "adaptive_avg_pool2d",
@@ -73,6 +75,7 @@ __all__ = [
     "pad",
     "relu",
     "relu6",
+    "relu_",
     "sigmoid",
     "silu",
     "smooth_l1_loss",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -46,7 +47,7 @@ def elu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
     return _maybe_inplace(neural.elu, inplace, input, alpha)
 
 
-def gelu(input: Any, approximate: str = "none") -> Any:
+def gelu(input: Any, *, approximate: str = "none") -> Any:
     """x times the normal distribution function of x, or its tanh approximation.
 
     >>> import gradlab
@@ -86,6 +87,34 @@ def softsign(input: Any) -> Any:
     tensor([-0.5000,  0.6667])
     """
     return input / (input.abs() + 1)
+
+
+def _implicit_dim(name: str, input: Any, level: int) -> int:
+    warnings.warn(
+        f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.",
+        stacklevel=level + 1,
+    )
+    return 0 if input.ndim in (0, 1, 3) else 1
+
+
+def softmax(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
+    """`exp(x)` divided by its sum along a dim. Without a dim one is chosen, with a warning.
+
+    >>> import gradlab
+    >>> gradlab.nn.functional.softmax(gradlab.tensor([0.0, 0.0]), dim=0)
+    tensor([0.5000, 0.5000])
+    """
+    return neural.softmax(input, _implicit_dim("softmax", input, _stacklevel) if dim is None else dim, dtype)
+
+
+def log_softmax(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
+    """`log(softmax(x))` along a dim, computed without overflow.
+
+    >>> import gradlab
+    >>> gradlab.nn.functional.log_softmax(gradlab.tensor([0.0, 0.0]), dim=0)
+    tensor([-0.6931, -0.6931])
+    """
+    return neural.log_softmax(input, _implicit_dim("log_softmax", input, _stacklevel) if dim is None else dim, dtype)
 
 
 def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 
 from gradlab import dtypes
 from gradlab.autograd.grad_mode import no_grad
+from gradlab.engine import modes
 from gradlab.operators import neural, pointwise, reduction, shape
 from gradlab.operators.neural import log_softmax
 
@@ -36,6 +37,16 @@ def _same_shapes(input: Any, target: Any) -> tuple:
         )
         return shape.broadcast_tensors(input, target)
     return input, target
+
+
+def without_gradient(function: str, **tensors: Any) -> None:
+    """RuntimeError for a tensor that wants a gradient where there is none."""
+    for name, value in tensors.items():
+        if value is not None and value.requires_grad and modes.grad:
+            raise RuntimeError(
+                f"The function '{function}' is not differentiable with respect to argument '{name}'. This input cannot have "
+                "requires_grad True: pass it detached."
+            )
 
 
 def _reduce(loss: Any, how: str) -> Any:
@@ -123,6 +134,7 @@ def binary_cross_entropy(
             f"Using a target size ({target.shape}) that is different to the input size ({input.shape}) is deprecated. Please "
             "ensure they have the same size."
         )
+    without_gradient("binary_cross_entropy", weight=weight)
     return neural.binary_cross_entropy(input, target, None if weight is None else shape.expand_as(weight, input), how)
 
 
@@ -144,6 +156,7 @@ def binary_cross_entropy_with_logits(
     how = _reduction(reduction, size_average, reduce)
     if input.shape != target.shape:
         raise ValueError(f"Target size ({target.shape}) must be the same as input size ({input.shape})")
+    without_gradient("binary_cross_entropy_with_logits", weight=weight, pos_weight=pos_weight)
     return neural.binary_cross_entropy_with_logits(input, target, weight, pos_weight, how)
 
 
@@ -168,6 +181,10 @@ def nll_loss(
 
 def _nll(input: Any, target: Any, weight: Any, ignore_index: int, how: str) -> Any:
     size, found = input._array.shape, target._array.shape
+    if len(size) == len(found) == 1:
+        if found != (1,):
+            raise ValueError(f"For 1D input, 1D target must have size 1, but got target size: {found[0]}")
+        target, found = shape.reshape(target, ()), ()
     if len(size) != 2 or found != size[:1] or target._array.dtype != INT64 or weight is not None:
         _check_classes(size, found, target, weight)
     if len(size) < 3:
@@ -176,17 +193,20 @@ def _nll(input: Any, target: Any, weight: Any, ignore_index: int, how: str) -> A
 
 
 def _check_classes(size: tuple, found: tuple, target: Any, weight: Any) -> None:
-    """A class index for every row, pixel, ..., and a weight for every class."""
+    """A class index for every row, pixel, ..., and a weight for every class, which gets no gradient."""
     ndim = len(size)
-    if ndim < 1 or len(found) != ndim - 1 and not (ndim == 1 and not found):
+    without_gradient("nll_loss2d_forward" if ndim > 2 else "nll_loss_forward", weight=weight)
+    if ndim != 1 and (not ndim or size[:1] != found[:1]):
+        raise ValueError(
+            f"Expected 1 or more dimensions, and input batch_size ({size[:1]}) to match target batch_size ({found[:1]}); got the "
+            f"shapes {list(size)} and {list(found)}"
+        )
+    if len(found) != ndim - 1 and not (ndim == 1 and not found):
         raise RuntimeError(f"Expected target of {ndim - 1} dims (one less than the input), got shape {list(found)}")
     if target.dtype not in (dtypes.int64, dtypes.uint8):
         raise RuntimeError(f"expected scalar type Long but found {target.dtype}: nll_loss takes class indices")
-    if ndim > 1 and (size[0] != found[0] or size[2:] != found[1:]):
-        raise ValueError(
-            f"Expected input batch_size ({size[0]}) to match target batch_size ({found[0]}), "
-            f"shapes {list(size)} and {list(found)}"
-        )
+    if size[2:] != found[1:]:
+        raise RuntimeError(f"Expected a target for each of {list(size[2:])} places, got shapes {list(size)} and {list(found)}")
     classes = size[int(ndim > 1)]
     if weight is not None and weight._array.shape != (classes,):
         raise RuntimeError(
@@ -226,6 +246,8 @@ def cross_entropy(
     how = _reduction(reduction, size_average, reduce)
     if not 0.0 <= label_smoothing <= 1.0:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
+    if input._array.ndim < 2 and target._array.shape == input._array.shape and target._array.dtype.kind != "f":
+        raise RuntimeError(f"Expected floating point type for target with class probabilities, got {target.dtype}")
     dim = int(input._array.ndim != 1)
     logs = log_softmax(input, dim)
     soft = target._array.dtype.kind == "f"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from gradlab.nn.functional.losses import without_gradient
 from gradlab.operators import neural, reduction, shape
 
 
@@ -19,7 +20,10 @@ def layer_norm(
     >>> gradlab.nn.functional.layer_norm(gradlab.tensor([[1.0, 3.0]]), (2,))
     tensor([[-1.0000,  1.0000]])
     """
-    wanted = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+    if not isinstance(normalized_shape, (tuple, list)):
+        kind = type(normalized_shape).__name__
+        raise TypeError(f"layer_norm(): argument 'normalized_shape' (position 2) must be tuple of ints, not {kind}")
+    wanted = tuple(normalized_shape)
     if not wanted or tuple(input.shape[-len(wanted) :]) != wanted:
         raise RuntimeError(
             f"Given normalized_shape={list(wanted)}, expected input with shape [*, "
@@ -56,7 +60,10 @@ def batch_norm(
     per_channel = input.numel() // input.shape[1] if input.ndim > 1 and input.shape[1] else input.numel()
     if training and per_channel == 1 and input.ndim > 1:
         raise ValueError(f"Expected more than 1 value per channel when training, got input size {input.shape}")
-    channels = input.shape[1] if input.ndim > 1 else input.shape[0]
+    if not input.ndim and training:
+        raise IndexError("tuple index out of range: batch_norm takes a batch of channels")
+    channels = input.shape[1] if input.ndim > 1 else 0
+    without_gradient("native_batch_norm", running_mean=running_mean, running_var=running_var)
     for name, value in (
         ("running_mean", running_mean),
         ("running_var", running_var),
@@ -69,6 +76,8 @@ def batch_norm(
         raise ValueError("running_mean and running_var must either both be None or neither be None")
     if not training and (running_mean is None or running_var is None):
         raise RuntimeError("running_mean and running_var must be defined in evaluation mode")
+    if input.ndim < 2:
+        raise IndexError(f"Dimension out of range: batch_norm takes a batch of channels, got shape {list(input.shape)}")
     if not input.numel():
         return shape.copied(input)
     if training and running_mean is not None:
