@@ -548,7 +548,7 @@ clamp_tensors = operator(
     self=lambda g, self, min, max: where(_inside(self, min, max), g, 0),
     min=lambda g, self, min, max: _clamp_min_grad(g, self, min, max),
     max=lambda g, self, min, max: _clamp_max_grad(g, self, min, max),
-    promote="numbers",
+    promote="common",
 )
 clamp_min_number = operator(
     "ClampMinBackward0",

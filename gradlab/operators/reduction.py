@@ -612,8 +612,8 @@ def argsort(self, dim=-1, descending=False, stable=None):
     return sort(self.detach(), dim, descending).indices
 
 
-_topk = one_dimensional(lambda self, dim, k, largest: tuple([np.take(a, range(k), dim) for a in _sort(_numbers(self), dim, largest)]))
-top = _picking("TopkBackward0", lambda self, dim, k, largest: _topk(self, dim, k, largest))
+_topk = one_dimensional(lambda self, dim, k, largest: tuple([np.take(a, range(k), dim) for a in _sort(self, dim, largest)]))
+top = _picking("TopkBackward0", lambda self, dim, k, largest: _topk(_numbers(self), dim, k, largest))
 
 
 def topk(self, k, dim=-1, largest=True, sorted=True):

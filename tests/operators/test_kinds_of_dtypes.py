@@ -1,0 +1,69 @@
+"""Integers and masks: what they become, how numbers meet them, and what is refused because torch has no such operation."""
+
+import numpy as np
+import pytest
+import torch
+
+import gradlab
+
+
+def outcome(lib, program):
+    """The result's values and dtype, or the kind of error: torch's, or a subclass of it in gradlab."""
+    T = lib
+    names = {"T": T, "F": T.nn.functional, "b": T.tensor([True, False]), "f": T.ones(2), "i": T.tensor([1, -2])}
+    names |= {"u": T.tensor([1, 200], dtype=T.uint8), "i8": T.tensor([1, -2], dtype=T.int8), "i0": T.tensor([0, 1])}
+    names |= {"i2": T.ones(2, 2, dtype=T.int64), "b2": T.ones(2, 2, dtype=T.bool), "i4": T.arange(16).reshape(1, 1, 4, 4)}
+    try:
+        result = eval(program, names | {"b4": T.ones(1, 1, 4, 4, dtype=T.bool)})
+    except Exception as error:
+        return type(error)
+    return str(result.dtype).split(".")[-1], np.array(result.tolist(), float).round(5).tolist()
+
+
+def programs(text):
+    return [p.strip() for line in text.strip().splitlines() for p in line.split(" | ")]
+
+
+MASKS = """
+b**2 | b**1 | b**0 | b**True | b**2.0 | b**i.abs() | 2**b | 1.5**b | b.square() | T.pow(b, 2) | b//1 | b//i | b%2 | 5%b[:1]
+b%i | b.sign() | T.sign(b) | b.clamp(0, 1) | b.clamp_min(1) | b.clamp(min=b) | b.sort()[0] | b.max() | b**-1 | b**b | True**b
+b//b | b//True | True//b[:1] | b%b | True%b[:1] | b.remainder(b) | T.floor_divide(b, b) | b.abs()
+T.div(b, b, rounding_mode='floor') | T.div(b, b, rounding_mode='trunc') | b.clamp(False, True) | T.addcmul(b, b, b) | b2@b2
+T.mm(b2, b2) | T.mv(b2, b) | T.dot(b, b) | b2@b | T.bmm(b2[None], b2[None]) | T.addmm(b2, b2, b2) | F.linear(b2, b2)
+T.einsum('ij,jk', b2, b2) | F.conv2d(b4, b4) | F.conv1d(b4[0], b4[0]) | F.conv_transpose2d(b4, b4) | F.avg_pool2d(b4, 2)
+F.max_pool2d(b4, 2) | F.max_pool1d(b4[0], 2) | F.adaptive_avg_pool2d(b4, 2) | b.topk(1) | b.kthvalue(1) | b.median()
+b.median(0) | b.ceil() | b.floor() | b.round() | b.trunc() | b.frac() | T.round(b, decimals=1) | T.lerp(b, b, 0.5)
+T.logaddexp(b, b) | T.addcdiv(b, b, b)
+"""
+INTEGERS = """
+2**T.tensor([-1]) | 2**T.tensor([-1, 0, 3]) | 1**T.tensor([-1, -2]) | (-1)**T.tensor([-1, -2]) | 0**T.tensor([-1, 1])
+i**T.tensor([-1, -2]) | i**T.tensor([-1, 3]) | T.tensor([0, 1])**T.tensor([-1, -1]) | i8**i8 | i**-1 | i.pow(-1) | i**0 | u**2
+i8**2 | T.frac(i) | T.logaddexp(i, i) | T.logaddexp(f, i) | T.addcdiv(i, i, i) | T.addcdiv(i, f, i) | T.addcdiv(f, f, i)
+T.round(i, decimals=1) | T.lerp(i, i, 1) | T.lerp(i, i, 0.5) | T.lerp(i, i, i) | F.adaptive_avg_pool2d(i4, 2)
+F.max_pool2d(i4, 2) | i.ceil() | i.abs() | i.median() | T.addmm(i2, i2, i2, beta=0.5) | T.addmm(i2, i2, i2, alpha=0.5)
+T.addmm(i2, i2, i2, beta=2.0, alpha=-1.5) | i2@i2 | i.topk(1)[0]
+"""
+SMALL = """
+u+-1 | u+300 | u-300 | u-(-1) | u*300 | u*-1 | u==-1 | u==300 | u==257 | u!=-1 | u<-1 | u<300 | u>-1 | u>=300 | u<=-1 | u//300
+u%300 | u//-1 | u%-1 | u/300 | 300-u | -1-u | 300//u | 300%u | -1%u | 300**u | -1**u | i8+300 | i8==300 | i8<300 | i8*1000
+300-i8 | u&300 | u|300 | u^-1 | T.add(u, 300) | T.rsub(u, 300) | T.remainder(u, 300) | i==2**63 | i*-2**63 | u*2**70 | i+2**70
+u+T.tensor(300) | u**-1 | u**300 | i8**300 | u.clamp(0, 300) | u.clamp(-1, 300) | u.clamp(min=-1) | u.clamp_min(300)
+u.clamp_max(300) | u.clamp_min(-1) | T.where(b, u, 300) | T.where(b, 300, u) | T.where(b, u, -1) | T.where(b, i8, -200)
+T.where(b, u, 7) | T.where(b, b, 300) | b.where(b, 300) | u.scatter(0, i0, 300) | u.scatter(0, i0, -1)
+u.index_fill(0, i0, 300) | u.index_fill(0, i0, -1) | i.index_fill(0, i0, 1.5)
+"""
+FILLS = """
+i.masked_fill(b, 1.0) | i.masked_fill(b, 0.5) | i.masked_fill(b, -1.7) | i.masked_fill(b, float('inf'))
+i.masked_fill(b, float('nan')) | i.masked_fill(b, True) | i.masked_fill(b, T.tensor(0.5)) | i.masked_fill_(b, 1.0)
+i.masked_fill_(b, 0.5) | u.masked_fill(b, 300) | u.masked_fill(b, -1) | b.masked_fill(~b, 2) | b.masked_fill(~b, 0.5)
+f.masked_fill(b, 3) | i8.masked_fill_(b, -200) | i8.masked_fill(b, 7.0)
+"""
+
+
+@pytest.mark.parametrize("program", programs(MASKS + INTEGERS + SMALL + FILLS))
+def test_as_in_torch(program):
+    wanted, got = outcome(torch, program), outcome(gradlab, program)
+    if isinstance(wanted, type) and isinstance(got, type):
+        assert issubclass(got, wanted)
+    else:
+        assert got == wanted
