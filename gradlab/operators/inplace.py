@@ -190,11 +190,9 @@ def squeeze_(self: Any, dim: Any = None) -> Any:
     if dim is None:
         return _squeeze_all(self)
     ndim = self.ndim
-    return (
-        _squeeze_dim(self, axis(dim, ndim))
-        if isinstance(dim, int)
-        else _squeeze_dims(self, tuple([axis(d, ndim) for d in dim]))
-    )
+    if isinstance(dim, (tuple, list)):
+        return _squeeze_dims(self, tuple([axis(d, ndim) for d in dim]))
+    return _squeeze_dim(self, axis(dim, ndim))
 
 
 def unsqueeze_(self: Any, dim: int) -> Any:

@@ -320,7 +320,7 @@ def broadcast_tensors(*tensors):
         shape = np.broadcast_shapes(*[tuple(t.shape) for t in tensors])
     except ValueError as error:
         raise RuntimeError(f"The size of tensor a must match the size of tensor b at non-singleton dimensions: {error}") from None
-    return tuple([expand(t, shape) for t in tensors])
+    return tuple([t if t._array.shape == shape else expand(t, shape) for t in tensors])
 
 
 def _swap(self, dim0, dim1):
@@ -356,10 +356,7 @@ def t(self):
     [[1, 3], [2, 4]]
     """
     if self.ndim > 2:
-        raise RuntimeError(
-            f"t() expects a tensor with <= 2 dimensions, but self is {self.ndim}D; use .mT or "
-            "transpose(dim0, dim1)"
-        )
+        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {self.ndim}D; use .mT or transpose()")
     return turned(self)
 
 

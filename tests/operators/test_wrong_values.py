@@ -85,7 +85,7 @@ def functional(lib):
     one, index = lib.ones, lib.zeros(2, dtype=lib.int64)
     x, line, plane = one(2, 2), one(1, 1, 4), one(1, 1, 4, 4)
     elementwise = (
-        "dropout elu gelu hardtanh leaky_relu logsigmoid normalize relu relu6 sigmoid silu softplus softsign tanh"
+        "dropout elu gelu hardtanh leaky_relu logsigmoid normalize relu relu6 relu_ sigmoid silu softplus softsign tanh"
     )
     losses = "huber_loss kl_div l1_loss mse_loss smooth_l1_loss cosine_similarity"
     return {

@@ -332,7 +332,8 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
     if not (x1.is_floating_point() or x2.is_floating_point()):
         raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {x1.dtype}")
     if x1.shape != x2.shape:
-        x2, x1 = shape.broadcast_tensors(x2, x1)
+        common = shape.broadcast_tensors(x2, x1)[0].shape
+        x2, x1 = shape.expand(x2, common), shape.expand(x1, common)
     lengths = []
     for x in (x1, x2):
         lengths.append(reduction.vector_norm(x, 2, dim, True).clone())

@@ -76,10 +76,10 @@ def batch_norm(
         raise ValueError("running_mean and running_var must either both be None or neither be None")
     if not training and (running_mean is None or running_var is None):
         raise RuntimeError("running_mean and running_var must be defined in evaluation mode")
-    if input.ndim < 2:
-        raise IndexError(f"Dimension out of range: batch_norm takes a batch of channels, got shape {list(input.shape)}")
     if not input.numel():
         return shape.copied(input)
+    if input.ndim < 2:
+        raise IndexError(f"Dimension out of range: batch_norm takes a batch of channels, got shape {list(input.shape)}")
     if training and running_mean is not None:
         _move_statistics(input, running_mean, running_var, momentum)
     return neural.batch_norm(input, weight, bias, running_mean, running_var, training, eps)[0]
