@@ -28,13 +28,10 @@ PUBLIC: dict[str, Callable] = {
     **_by_name(pointwise, "eq ne lt le gt ge logical_and logical_or logical_xor logical_not"),
     **_by_name(pointwise, "bitwise_and bitwise_or bitwise_xor bitwise_not isnan isinf isfinite isclose allclose equal"),
     **_by_name(
-        reduction,
-        "sum mean prod var std var_mean std_mean max min amax amin median kthvalue sort argsort topk cumsum cumprod",
+        reduction, "sum mean prod var std var_mean std_mean max min amax amin median kthvalue sort argsort topk cumsum cumprod"
     ),
     **_by_name(reduction, "cummax cummin logsumexp norm argmax argmin any all count_nonzero bincount unique"),
-    **_by_name(
-        shape, "clone reshape flatten ravel unflatten broadcast_to broadcast_tensors transpose t permute movedim"
-    ),
+    **_by_name(shape, "clone reshape flatten ravel unflatten broadcast_to broadcast_tensors transpose t permute movedim"),
     **_by_name(shape, "squeeze unsqueeze select narrow diagonal diag_embed diag trace"),
     **_by_name(joining, "cat stack hstack vstack split chunk unbind tile repeat_interleave flip roll tril triu"),
     **_by_name(

@@ -153,10 +153,7 @@ as_strided = operator(
     "AsStridedBackward0", lambda self, cut: np.array(cut(self)), self=lambda g, self_shape, cut: put(g, cut, self_shape)
 )
 replace = operator(
-    "AsStridedScatterBackward0",
-    _replace,
-    self=lambda g, cut: replace(g, 0.0, cut),
-    src=lambda g, cut: as_strided(g, cut),
+    "AsStridedScatterBackward0", _replace, self=lambda g, cut: replace(g, 0.0, cut), src=lambda g, cut: as_strided(g, cut)
 )
 copy = operator(
     "CopyBackwards",

@@ -589,8 +589,7 @@ def multinomial(input: Any, num_samples: int, replacement: bool = False, *, gene
     """
     rows = input._array if input.ndim == 2 else input._array[None]
     draws = [
-        source(generator).choice(len(row), num_samples, replacement, row.astype(float) / row.sum(dtype=float))
-        for row in rows
+        source(generator).choice(len(row), num_samples, replacement, row.astype(float) / row.sum(dtype=float)) for row in rows
     ]
     out = make(np.array(draws, np.int64) if input.ndim == 2 else draws[0].astype(np.int64))
     notify("multinomial", (input, num_samples), out)

@@ -50,10 +50,7 @@ def _listed(tensors, name):
     if isinstance(tensors, TensorBase) or not isinstance(tensors, (list, tuple)):
         raise TypeError(f"{name}(): argument 'tensors' must be tuple of Tensors, not {type(tensors).__name__}")
     if not tensors:
-        raise (ValueError if name == "cat" else RuntimeError)(
-            f"{name} expects a non-empty TensorList: a non-empty list of "
-            "Tensors"
-        )
+        raise (ValueError if name == "cat" else RuntimeError)(f"{name} expects a non-empty TensorList: a list of Tensors")
     for n, item in enumerate(tensors):
         if not isinstance(item, (TensorBase, np.ndarray)):
             raise TypeError(f"{name}(): expected Tensor as element {n} in argument 0, but got {type(item).__name__}")
@@ -240,9 +237,7 @@ windows_of = operator(
     view=True,
     self=lambda g, self_shape, dim, size, step: windows_sum(g, tuple(self_shape), dim, size, step),
 )
-windows_sum = operator(
-    "UnfoldBackwardBackward0", _windows_sum, self=lambda g, dim, size, step: windows_of(g, dim, size, step)
-)
+windows_sum = operator("UnfoldBackwardBackward0", _windows_sum, self=lambda g, dim, size, step: windows_of(g, dim, size, step))
 
 
 def unfold(self, dimension, size, step):
