@@ -415,10 +415,7 @@ inverse = operator(
     lambda A: (np.linalg.inv(_square(A)),),
     outputs=("inverse",),
     A=lambda g, inverse: (
-        -(
-            swapped(inverse, inverse.ndim - 2, inverse.ndim - 1)
-            @ (g @ swapped(inverse, inverse.ndim - 2, inverse.ndim - 1))
-        )
+        -(swapped(inverse, inverse.ndim - 2, inverse.ndim - 1) @ (g @ swapped(inverse, inverse.ndim - 2, inverse.ndim - 1)))
     ),
 )
 

@@ -6,8 +6,10 @@ import math
 
 import numpy as np
 
+from gradlab import dtypes
 from gradlab.engine import TensorBase, operator
 from gradlab.engine.walk import ones
+from gradlab.errors import no_kernel
 from gradlab.operators._arguments import axis, count, one_dimensional
 from gradlab.operators.indexing import place, rows_sum
 from gradlab.operators.pointwise import (
@@ -40,21 +42,23 @@ threshold_backward = operator(
     grad_output=lambda g, self: threshold_backward(g, self),
     self=lambda g: zeros_like_grad(g),
 )
-leaky_relu = operator(
+
+
+def _activation(name, forward, formula):
+    return operator(name, forward, self=formula, promote="floats")
+
+
+leaky_relu = _activation(
     "LeakyReluBackward0",
     lambda self, negative_slope: np.where(self > 0, self, self * negative_slope),
-    self=lambda g, self, negative_slope: where(self > 0, tie(g, self), g * negative_slope),
+    lambda g, self, negative_slope: where(self > 0, tie(g, self), g * negative_slope),
 )
-elu = operator(
+elu = _activation(
     "EluBackward0",
     lambda self, alpha: np.where(self > 0, self, alpha * np.expm1(np.minimum(self, 0))),
-    self=lambda g, self, alpha: where(self > 0, g, g * (alpha * exp(clamp_max_number(self, 0)))),
+    lambda g, self, alpha: where(self > 0, g, g * (alpha * exp(clamp_max_number(self, 0)))),
 )
-silu = operator(
-    "SiluBackward0",
-    lambda self: self / (1 + np.exp(-self)),
-    self=lambda g, self: g * _silu_slope(self, sigmoid(self)),
-)
+silu = _activation("SiluBackward0", lambda self: self / (1 + np.exp(-self)), lambda g, self: g * _silu_slope(self, sigmoid(self)))
 
 
 def _silu_slope(x, s):
@@ -81,16 +85,27 @@ def _gelu_grad(g, self, approximate):
     return g * ((erf(self * math.sqrt(0.5)) + 1) * 0.5 + self * density)
 
 
-gelu = operator("GeluBackward0", _gelu, self=lambda g, self, approximate: _gelu_grad(g, self, approximate))
-softplus = operator(
+gelu = _activation("GeluBackward0", _gelu, lambda g, self, approximate: _gelu_grad(g, self, approximate))
+softplus = _activation(
     "SoftplusBackward0",
     lambda self, beta, threshold: np.where(self * beta > threshold, self, np.logaddexp(self * beta, 0) / beta),
-    self=lambda g, self, beta, threshold: where(self * beta > threshold, g, g * sigmoid(self * beta)),
+    lambda g, self, beta, threshold: where(self * beta > threshold, g, g * sigmoid(self * beta)),
 )
-log_sigmoid = operator("LogSigmoidBackward0", lambda self: -np.logaddexp(-self, 0), self=lambda g, self: g * sigmoid(-self))
+log_sigmoid = _activation("LogSigmoidBackward0", lambda self: -np.logaddexp(-self, 0), lambda g, self: g * sigmoid(-self))
+
+
+def _hardtanh(self, min_val, max_val):
+    if self.dtype.kind != "f":
+        if self.dtype.kind == "u" and min_val < 0:
+            raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
+        min_val, max_val = dtypes.fitted(min_val, self.dtype), dtypes.fitted(max_val, self.dtype)
+    return np.clip(self, min_val, max_val)
+
+
 hardtanh = operator(
     "HardtanhBackward0",
-    lambda self, min_val, max_val: np.clip(self, min_val, max_val),
+    _hardtanh,
+    promote="numbers",
     self=lambda g, self, min_val, max_val: where((self > min_val) & (self < max_val), tie(g, self), 0),
 )
 
@@ -125,15 +140,9 @@ def _log_softmax(self, dim):
     return out
 
 
-softmax_along = operator(
-    "SoftmaxBackward0",
-    _softmax,
-    self=lambda g, result, dim: result * (g - sum_kept(g * result, (dim,))),
-)
+softmax_along = operator("SoftmaxBackward0", _softmax, self=lambda g, result, dim: result * (g - sum_kept(g * result, (dim,))))
 log_softmax_along = operator(
-    "LogSoftmaxBackward0",
-    _log_softmax,
-    self=lambda g, result, dim: g - exp(result) * sum_kept(g, (dim,)),
+    "LogSoftmaxBackward0", _log_softmax, self=lambda g, result, dim: g - exp(result) * sum_kept(g, (dim,))
 )
 
 
@@ -194,7 +203,7 @@ def _difference_loss(name, loss, slope):
         lambda self, target, reduction, size: _reduced(loss(self - target, size), reduction),
         self=lambda g, self, target, reduction, size: _scaled(g, self.shape, reduction) * slope(self - target, size),
         target=lambda g, self, target, reduction, size: _scaled(g, self.shape, reduction) * slope(target - self, size),
-        promote="common",
+        promote="floats",
     )
 
 
@@ -213,7 +222,15 @@ smooth_l1_loss = _difference_loss("SmoothL1LossBackward0", _smooth, lambda d, be
 huber_loss = _difference_loss("HuberLossBackward0", _huber, lambda d, delta: clamp_numbers(d, -delta, delta))
 
 
+def _check_floats(input, name):
+    if input.dtype.kind != "f":
+        raise no_kernel(name, input.dtype)
+
+
 def _bce(self, target, weight, reduction):
+    _check_floats(self, "binary_cross_entropy")
+    if target.dtype != self.dtype:
+        raise RuntimeError(f"Found dtype {target.dtype} but expected {self.dtype}: convert the target with .to(input.dtype)")
     if self.size and not (self.min() >= 0 and self.max() <= 1):
         raise RuntimeError("all elements of input should be between 0 and 1: apply sigmoid first, or use the loss with logits")
     loss = (target - 1) * np.maximum(np.log1p(-self), -100) - target * np.maximum(np.log(self), -100)
@@ -238,11 +255,14 @@ binary_cross_entropy = operator(
 
 
 def _bce_logits(self, target, weight, pos_weight, reduction):
+    _check_floats(self, "binary_cross_entropy_with_logits")
+    if target.dtype.kind != "f":
+        raise RuntimeError(f"result type {self.dtype} can't be cast to the desired output type {target.dtype}: a float target")
     softplus_minus = np.logaddexp(-self, 0)  # -log(sigmoid(x))
     if pos_weight is not None:
         softplus_minus = softplus_minus * (1 + (pos_weight - 1) * target)
     loss = (1 - target) * self + softplus_minus
-    return _reduced(loss if weight is None else loss * weight, reduction)
+    return _reduced(loss if weight is None else np.multiply(*dtypes.promoted([loss, weight], (0, 1), False)), reduction)
 
 
 def _bce_logits_slope(x, target, pos_weight):
@@ -342,6 +362,7 @@ def _nll_operator(name):
         self=lambda g, self, target, weight, total_weight, reduction, ignore_index: _nll_grad(
             tie(g, self), self.shape, target, weight, total_weight, reduction, ignore_index
         ),
+        promote="floats",
     )
 
 
@@ -352,6 +373,7 @@ nll_rows, nll_planes = _nll_operator("NllLossBackward0"), _nll_operator("NllLoss
 
 def _standardised(x, dims, eps):
     """(x - mean) / sqrt(var + eps), with the mean and 1 / sqrt(var + eps), on arrays."""
+    _check_floats(x, "layer_norm or batch_norm")
     n = count(x.shape, dims)
     mean = sum_kept(x, dims) / n
     out = x - mean
@@ -417,6 +439,7 @@ def _batch_norm(input, weight, bias, running_mean, running_var, training, eps):
     if training:
         out, mean, rstd = _standardised(input, dims, eps)
     else:
+        _check_floats(input, "batch_norm")
         mean, rstd = _channelwise(running_mean, input.ndim), 1 / np.sqrt(_channelwise(running_var, input.ndim) + eps)
         out = (input - mean) * rstd
     if weight is not None:

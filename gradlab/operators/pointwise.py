@@ -65,12 +65,17 @@ divide = operator(
     promote="float",
 )
 divide_number = operator("DivBackward1", lambda self, other: self / other, self=lambda g, other: g / other, promote="float")
+
+
+def _divide_rounded(self, other, rounding_mode):
+    if rounding_mode == "floor":
+        return np.floor_divide(self, other)
+    out = np.trunc(np.true_divide(self, other))
+    return out.astype(np.result_type(self, other), copy=False)
+
+
 divide_rounded = operator(
-    "DivBackward2",
-    lambda self, other, rounding_mode: _divide_rounded(self, other, rounding_mode),
-    self=lambda g: zeros_like_grad(g),
-    other=lambda g: zeros_like_grad(g),
-    promote="numbers",
+    "DivBackward2", _divide_rounded, self=lambda g: zeros_like_grad(g), other=lambda g: zeros_like_grad(g), promote="numbers"
 )
 remainder_tensor = operator(
     "RemainderBackward1",
@@ -171,13 +176,6 @@ def div(self, other, *, rounding_mode=None):
     if rounding_mode not in ("trunc", "floor"):
         raise RuntimeError(f"div expected rounding_mode to be one of None, 'trunc', 'floor' but found {rounding_mode!r}")
     return divide_rounded(self, other, rounding_mode)
-
-
-def _divide_rounded(self, other, rounding_mode):
-    if rounding_mode == "floor":
-        return np.floor_divide(self, other)
-    out = np.trunc(np.true_divide(self, other))
-    return out.astype(np.result_type(self, other), copy=False)
 
 
 def _underivable(name):
@@ -615,27 +613,22 @@ def clamp_max(self, max):
     return clamp_max_number(as_float_if(self, max), max) if is_number(max) else clamp_max_tensor(self, max)
 
 
-lerp_number = operator(
-    "LerpBackward0",
-    lambda self, end, weight: _lerp(self, end, weight),
-    self=lambda g, weight: g * (1 - weight),
-    end=lambda g, weight: g * weight,
-)
-lerp_tensor = operator(
-    "LerpBackward1",
-    lambda self, end, weight: _lerp(self, end, weight),
-    self=lambda g, weight: g * (1 - weight),
-    end=lambda g, weight: g * weight,
-    weight=lambda g, self, end: g * (end - self),
-)
-
-
 def _lerp(self, end, weight):
     if self.dtype != end.dtype:
         raise RuntimeError(f"expected dtype {self.dtype} for `end` but got dtype {end.dtype}")
     if self.dtype.kind != "f":
         raise no_kernel("lerp", self.dtype)
     return np.where(np.abs(weight) < 0.5, self + (end - self) * weight, end - (end - self) * (1 - weight))
+
+
+lerp_number = operator("LerpBackward0", _lerp, self=lambda g, weight: g * (1 - weight), end=lambda g, weight: g * weight)
+lerp_tensor = operator(
+    "LerpBackward1",
+    _lerp,
+    self=lambda g, weight: g * (1 - weight),
+    end=lambda g, weight: g * weight,
+    weight=lambda g, self, end: g * (end - self),
+)
 
 
 def lerp(self, end, weight):

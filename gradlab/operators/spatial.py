@@ -134,11 +134,15 @@ convolution_weight = operator(
     ),
 )
 
+
+def _convolve_transposed(input, weight, bias, shape, stride, padding, dilation, groups):
+    out = _convolve_back(input, weight, shape, stride, padding, dilation, groups)
+    return out if bias is None else out + bias.reshape((-1,) + (1,) * (input.ndim - 2))
+
+
 convolution_transposed = operator(  # the convolution's derivative by its input, as an operation of its own
     "ConvolutionBackward0",
-    lambda input, weight, bias, shape, stride, padding, dilation, groups: _convolve_transposed(
-        input, weight, bias, shape, stride, padding, dilation, groups
-    ),
+    _convolve_transposed,
     input=lambda g, weight, input_shape, stride, padding, dilation, groups: _first_places(
         convolution(g, weight, None, stride, padding, dilation, groups), tuple(input_shape)
     ),
@@ -152,11 +156,6 @@ convolution_transposed = operator(  # the convolution's derivative by its input,
 def _first_places(g, shape):
     """Without the places that only the output padding made."""
     return g if g.shape == shape else take_key(g, tuple([slice(n) for n in shape]))
-
-
-def _convolve_transposed(input, weight, bias, shape, *options):
-    out = _convolve_back(input, weight, shape, *options)
-    return out if bias is None else out + bias.reshape((-1,) + (1,) * (input.ndim - 2))
 
 
 # -- pooling -----------------------------------------------------------------------------------------------------------
@@ -252,7 +251,9 @@ max_pool = operator(
 
 
 def _applied(self, rows, columns):
-    """A linear map of each plane, one matrix for its rows and one for its columns."""
+    """A linear map of each plane, one matrix for its rows and one for its columns; integers without fractions."""
+    if self.dtype.kind != "f":
+        return np.trunc(np.round(np.matmul(np.matmul(rows, self), columns.T), 6)).astype(self.dtype)
     return np.matmul(np.matmul(rows.astype(self.dtype), self), columns.T.astype(self.dtype))
 
 

@@ -58,9 +58,24 @@ i.masked_fill(b, float('nan')) | i.masked_fill(b, True) | i.masked_fill(b, T.ten
 i.masked_fill_(b, 0.5) | u.masked_fill(b, 300) | u.masked_fill(b, -1) | b.masked_fill(~b, 2) | b.masked_fill(~b, 0.5)
 f.masked_fill(b, 3) | i8.masked_fill_(b, -200) | i8.masked_fill(b, 7.0)
 """
+NETWORKS = """
+F.mse_loss(i, i) | F.mse_loss(f, i) | F.mse_loss(b, b) | F.huber_loss(i, i) | F.huber_loss(f, i) | F.smooth_l1_loss(i, i)
+F.l1_loss(i, i) | F.l1_loss(f, i, reduction='sum') | F.nll_loss(i2, i0) | F.cross_entropy(i2, i0)
+F.elu(i) | F.elu(b) | F.gelu(i) | F.silu(i) | F.silu(b) | F.softplus(i) | F.leaky_relu(i) | F.logsigmoid(i) | F.relu(i)
+F.relu6(i) | F.leaky_relu(i, inplace=True) | F.elu(f.half()) | F.silu(f.half()) | F.mse_loss(f, f.half())
+F.relu6(u) | F.relu6(b)
+F.hardtanh(i) | F.hardtanh(i, -1.5, 0.5) | F.hardtanh(b) | F.hardtanh(u) | F.hardtanh(u, 0, 300) | F.hardtanh(u, 3, 7)
+F.hardtanh(i, inplace=True) | F.layer_norm(i2, (2,)) | F.batch_norm(i2, None, None, training=True)
+F.batch_norm(i2, T.zeros(2), T.ones(2)) | F.avg_pool2d(i4, 2) | F.avg_pool2d(-i4, 3) | F.avg_pool1d(i4[0], 2)
+F.binary_cross_entropy_with_logits(f, b) | F.binary_cross_entropy_with_logits(f, i) | F.binary_cross_entropy_with_logits(i, f)
+F.binary_cross_entropy_with_logits(f, f, weight=i) | F.binary_cross_entropy_with_logits(f, f.double())
+F.binary_cross_entropy_with_logits(f.half(), f) | F.binary_cross_entropy_with_logits(f, f, reduction='none')
+F.binary_cross_entropy(f, b) | F.binary_cross_entropy(f, i) | F.binary_cross_entropy(f, f.double())
+F.binary_cross_entropy(i0, i0)
+"""
 
 
-@pytest.mark.parametrize("program", programs(MASKS + INTEGERS + SMALL + FILLS))
+@pytest.mark.parametrize("program", programs(MASKS + INTEGERS + SMALL + FILLS + NETWORKS))
 def test_as_in_torch(program):
     wanted, got = outcome(torch, program), outcome(gradlab, program)
     if isinstance(wanted, type) and isinstance(got, type):
