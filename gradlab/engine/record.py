@@ -32,7 +32,9 @@ def operator(node_name: str | None, forward: Callable, /, **options: Any) -> Cal
     forward: arrays and options -> array, or a tuple of them where ``outputs`` names them ("tensors": any number).
     One formula for each differentiable input, in the order of next_functions: ``f(g, ...)`` -> its gradient; ``grads`` for
         ``g`` asks for the gradients of all outputs. Or ``backward(g, need, ...)`` -> a gradient for each of ``inputs``.
-    promote: "common" brings tensors of several dtypes to torch's result type first; "float" also integers to the default.
+    promote: "common" brings tensors of several dtypes to torch's result type first; "float" also integers to the default. As
+        "common", but refused as torch refuses: "floats" for integers and masks, "numbers" for masks, "no bool" for a mask with
+        a mask or bool, "fitting" for a number too large for the dtype.
     view: the results share memory with the first input.
     """
     op = Operator(node_name, forward, **options)
