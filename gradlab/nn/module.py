@@ -10,8 +10,7 @@ from typing import Any
 from gradlab._tensor import Tensor
 from gradlab.autograd.grad_mode import no_grad
 from gradlab.dtypes import dtype as Dtype
-from gradlab.engine import RemovableHandle, modes, notify
-from gradlab.engine.modes import EXTRAS
+from gradlab.engine import RemovableHandle
 from gradlab.engine.node import Hooks
 from gradlab.nn.parameter import Buffer, Parameter
 
@@ -577,9 +576,7 @@ def clear_grad(tensor: Any, set_to_none: bool) -> None:
     if meta is None or meta.grad is None:
         return
     if set_to_none:
-        meta.grad = None
-        if modes.word == EXTRAS:
-            notify("grad=", (tensor, None), None)
+        tensor.grad = None
     else:
         with no_grad():
             meta.grad.detach_()
