@@ -191,7 +191,7 @@ def wrapped(number: Any, kind: np.dtype) -> Any:
 
 def fitted(number: Any, kind: np.dtype) -> Any:
     """A number in this dtype, without its fraction in an integer one; RuntimeError where it is too large."""
-    errors.check_fits(number, kind)
+    errors.check_in_range(number, kind)
     return np.asarray(number).astype(kind)[()]
 
 

@@ -272,7 +272,7 @@ def check_operands(op: Any, arrays: list) -> None:
     if op.promote == "fitting" and "f" not in kinds:
         for kind in {x.dtype for x in operands if hasattr(x, "dtype")}:
             for number in operands:
-                check_fits(number, kind)
+                check_in_range(number, kind)
 
 
 _KERNELS = {"floats": "f", "numbers": "fiu"}  # for which kinds of dtypes torch has such an operation
@@ -286,7 +286,7 @@ def no_kernel(name: str, kind: Any) -> NotImplementedError:
     return NotImplementedError(f'"{name}" not implemented for {kind}: convert with .float() or .long() first')
 
 
-def check_fits(number: Any, kind: np.dtype) -> None:
+def check_in_range(number: Any, kind: np.dtype) -> None:
     """RuntimeError for a number too large for an integer dtype; as in torch uint8 takes -1, as 255."""
     if kind.kind in "iu" and isinstance(number, (int, float)):
         top = np.iinfo(kind).max

@@ -11,7 +11,7 @@ import numpy as np
 
 from gradlab import dtypes
 from gradlab.engine import TensorBase, operator
-from gradlab.errors import check_fits, check_no_bool, no_kernel
+from gradlab.errors import check_in_range, check_no_bool, no_kernel
 from gradlab.operators._arguments import is_number
 
 zeros_like_grad = operator(None, lambda like: np.zeros_like(like))
@@ -245,7 +245,7 @@ def _power(self, exponent):
         return out if out.dtype is not _INT8 or self.dtype == out.dtype else out.astype(dtypes.result_dtype([self, exponent]))
     except OverflowError:  # a number among small integers: it wraps as the base alone
         if isinstance(self, np.ndarray):
-            check_fits(exponent, self.dtype)
+            check_in_range(exponent, self.dtype)
             raise ValueError("Integers to negative integer powers are not allowed.") from None
         return _power(*dtypes.promoted([self, exponent], (0, 1), False))
     except ValueError:  # numpy has no negative integer powers of integers
