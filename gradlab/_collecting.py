@@ -1,44 +1,58 @@
-"""Long graphs and Python's garbage collector, which would look through a growing graph again and again.
+"""Graphs and Python's garbage collector, which would look through all living objects again and again while a graph grows.
 
-A full collection goes over all living objects each time that their number has grown by a quarter. A graph is the rare
-program that makes a million objects and frees none: collections then take more time than the operations. So while a graph
-grows, what survived one full collection is kept out of the next (`gc.freeze`); when it no longer grows, or whoever calls
-`gc.collect()` asks for everything, all take part again. Nothing else changes: reference counts free a graph as ever.
+Python begins a full collection when what outlived the younger ones has come to a quarter of the old, whether it still lives or
+not. Graphs are many objects that live and die by their reference counts: a loop that makes and frees one of 10,000 nodes would
+have all that was ever imported looked through each time, and a graph of a million would be looked through again at each quarter
+more. So while operations are recorded
+
+- one full collection in ten takes place, the others are passed over, and
+- what survived one while a graph grew is kept out of the next (`gc.freeze`) until it no longer grows.
+
+Younger collections run as ever, and in one that somebody asks for (`gc.collect()`) everything takes part.
 """
 
 import gc
+import sys
 
 from gradlab.engine.node import numbers
 
-MANY = 10_000  # nodes between two full collections: below, they cost little
+MANY = 1_000  # nodes recorded between two full collections: with fewer, Python's own rule holds
+PASSED = 9  # in a row
 
 
 class Keeper:
     """Told of every collection; what it needs to know of the last full one."""
 
     def __init__(self) -> None:
+        self.nodes = self.recorded = 0  # all that were recorded until then, and those since
+        self.blocks = sys.getallocatedblocks()  # pieces of memory in use
+        self.passed = 0  # collections in a row
         self.frozen = 0  # how many objects were frozen here, about: counting them takes as long as there are many
-        self.nodes = self.survivors = 0
-        self.asked = False  # for the collection under way
 
     def __call__(self, phase: str, info: dict[str, int]) -> None:
-        if info["generation"] < 2:
-            return
-        if phase == "stop":
-            self._after()
-            return
-        self.asked = not gc.isenabled() or gc.get_count()[0] <= gc.get_threshold()[0]  # not its own time: gc.collect()
-        if self.asked:
+        if info["generation"] == 2:
+            self._before() if phase == "start" else self._after()
+
+    def _before(self) -> None:
+        self.recorded = _nodes() - self.nodes
+        if not gc.isenabled() or gc.get_count()[0] <= gc.get_threshold()[0]:  # not its own time: gc.collect()
+            self.recorded = 0
             self._thaw()
+        recording = self.recorded > MANY and (self.frozen or not gc.get_freeze_count())
+        self.passed = (self.passed + 1) % (PASSED + 1) if recording and not self.frozen else 0
+        if self.passed:
+            gc.freeze()  # leaves nothing to look through
 
     def _after(self) -> None:
-        """Freeze what survived if most of it is new nodes, each of which comes with an object or more."""
-        nodes, survivors = int(repr(numbers)[6:-1]), len(gc.get_objects(2))
-        recorded, grown = nodes - self.nodes, survivors - self.survivors
-        self.nodes, self.survivors = nodes, survivors
-        if not self.asked and MANY < recorded < grown and (self.frozen or not gc.get_freeze_count()):
+        """Freeze what survived if a graph grew: each node comes with several pieces of memory."""
+        if self.passed:
+            gc.unfreeze()
+            return
+        before, self.blocks, self.nodes = self.blocks, sys.getallocatedblocks(), _nodes()
+        grown = self.blocks - before
+        if MANY < self.recorded < grown and (self.frozen or not gc.get_freeze_count()):
+            self.frozen += len(gc.get_objects(2))
             gc.freeze()
-            self.frozen, self.survivors = self.frozen + survivors, 0
         else:
             self._thaw()
 
@@ -46,7 +60,12 @@ class Keeper:
         if self.frozen:
             if gc.get_freeze_count() <= self.frozen + MANY:  # else somebody froze more since: that stays, and so does this
                 gc.unfreeze()
-            self.frozen, self.survivors = 0, len(gc.get_objects(2))
+            self.frozen = 0
+
+
+def _nodes() -> int:
+    """How many were ever recorded: the next one's number."""
+    return int(repr(numbers)[6:-1])
 
 
 def watch() -> None:

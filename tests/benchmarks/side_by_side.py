@@ -33,6 +33,7 @@ LIMITS = {  # the most that gradlab may take, in times what the other takes
     "hips": {"chain": 0.33},
 }
 GROWTH = 12  # for ten times the operations
+GROWTH_ROUNDS = 5  # all lengths one after the other in each: the machine's own speed changes
 
 
 def normal(seed: int, *shape: int, scale: float = 1.0) -> np.ndarray:
@@ -294,7 +295,8 @@ def peak(length: int) -> int:
 def growth() -> bool:
     """Print how time and memory grow with the length of a chain; whether they are linear."""
     lengths = (1_000, 10_000, 100_000, 1_000_000)
-    times = [seconds(lambda n=n: long_chain(n), max(1, 100_000 // n)) for n in lengths]
+    rounds = [[seconds(lambda n=n: long_chain(n), max(1, 100_000 // n)) for n in lengths] for _ in range(GROWTH_ROUNDS)]
+    times = [statistics.median(found) for found in zip(*rounds, strict=True)]
     sizes = [peak(n) for n in lengths[1:-1]]  # below, Python's own spare lists hold a part
     slower, larger = ([b / a for a, b in zip(found, found[1:], strict=False)] for found in (times, sizes))
     print(f"growth        {'   '.join(f'{n:,}: {t:.3f} s' for n, t in zip(lengths, times, strict=True))}")
