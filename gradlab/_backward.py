@@ -96,8 +96,8 @@ def _starts(roots: list, grads: Any, create: bool) -> list:
     if len(grads) != len(roots):
         raise errors.counts_differ(len(roots), len(grads))
     starts = []
-    for i, (root, g) in enumerate(zip(roots, grads, strict=True)):
-        edge = root._gradient_edge()
+    for i, root in enumerate(roots):
+        edge, g = root._gradient_edge(), grads[i]
         if edge is None or edge[0].hidden:
             raise errors.no_graph(i)
         if g is not None:

@@ -27,11 +27,11 @@ class Walk:
         self.pending: dict[Node, Any] = {}  # what has arrived at a node so far
         self.waiting: dict[Node, int] = {}  # how many gradients are still to come
 
+    @np.errstate(all="ignore")
     def run(self, keep: bool) -> None:
         """``keep``: do not free what the nodes saved."""
         self.keep = keep
-        with np.errstate(all="ignore"):
-            self._walk(self._discover())
+        self._walk(self._discover())
 
     def _discover(self) -> list[Node]:
         """All nodes to run, oldest first; fills `waiting`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 
@@ -34,11 +35,17 @@ from gradlab.operators.shape import cast
 relu = operator(
     "ReluBackward0",
     lambda self: np.maximum(self, self.dtype.type(0)),
-    self=lambda g, result: threshold_backward(g, result),
+    self=lambda g, result: _relu_grad(g, result) if type(g) is np.ndarray else threshold_backward(g, result),
 )
+
+
+def _relu_grad(grad_output, self):
+    return masked(grad_output, self.astype(bool))  # relu's result is 0, positive or nan
+
+
 threshold_backward = operator(
     "ThresholdBackwardBackward0",
-    lambda grad_output, self: masked(grad_output, self.astype(bool)),  # relu's result is 0, positive or nan
+    _relu_grad,
     grad_output=lambda g, self: threshold_backward(g, self),
     self=lambda g: zeros_like_grad(g),
 )
@@ -114,18 +121,41 @@ hardtanh = operator(
 
 def sum_kept(x, dims):
     """The sum over dims, which are kept; the last ones of an array by a product with ones, in a fraction of the time."""
-    if type(x) is np.ndarray and x.itemsize > 2 and x.size and x.flags.c_contiguous and 0 < dims[0] == x.ndim - len(dims):
-        lead, n = x.shape[: dims[0]], count(x.shape, dims)
+    if type(x) is np.ndarray and x.itemsize > 2 and 0 < dims[0] == x.ndim - len(dims) and x.flags.c_contiguous and x.size:
+        shape = x.shape
+        if x.ndim == 2 and shape[1] <= 1024:
+            return x.dot(ones((shape[1], 1), x.dtype))
+        n = count(shape, dims)
         if n <= 1024:
-            return x.reshape(-1, n).dot(ones(n, x.dtype)).reshape(lead + (1,) * len(dims))
+            return x.reshape(-1, n).dot(ones(n, x.dtype)).reshape(shape[: dims[0]] + (1,) * len(dims))
     return x.sum(axis=dims, keepdims=True) if x.ndim else x
+
+
+def _greatest(x, dim):
+    """The maximum along a dim, which is kept; along the last by argmax, which takes a quarter of the time."""
+    if dim != x.ndim - 1:
+        return np.maximum.reduce(x, dim, keepdims=True)
+    rows = x if x.ndim == 2 else x.reshape(-1, x.shape[-1])
+    return rows.take(_starts(rows.shape) + rows.argmax(1)).reshape((*x.shape[:-1], 1))
+
+
+@lru_cache(64)
+def _few_starts(rows, size):
+    return np.arange(0, rows * size, size)
+
+
+def _starts(shape):
+    """Where the rows of a matrix begin in its memory."""
+    rows, size = shape
+    return _few_starts(rows, size) if rows <= 1024 else np.arange(0, rows * size, size)
 
 
 @one_dimensional
 def _softmax(self, dim):
+    _check_floats(self, "softmax")
     if not self.size:
         return self.copy()
-    out = self - np.maximum.reduce(self, dim, keepdims=True)
+    out = self - _greatest(self, dim)
     np.exp(out, out)
     out /= sum_kept(out, (dim,))
     return out
@@ -133,9 +163,10 @@ def _softmax(self, dim):
 
 @one_dimensional
 def _log_softmax(self, dim):
+    _check_floats(self, "log_softmax")
     if not self.size:
         return self.copy()
-    out = self - np.maximum.reduce(self, dim, keepdims=True)
+    out = self - _greatest(self, dim)
     out -= np.log(sum_kept(np.exp(out), (dim,)))
     return out
 
@@ -153,8 +184,7 @@ def softmax(self, dim=None, dtype=None):
     >>> gradlab.softmax(gradlab.tensor([0.0, 0.0]), dim=0)
     tensor([0.5000, 0.5000])
     """
-    self = _floating(self, dtype, "softmax")
-    return softmax_along(self, axis(dim, self.ndim))
+    return softmax_along(self if dtype is None else cast(self, dtype), axis(dim, self._array.ndim))
 
 
 def log_softmax(self, dim=None, dtype=None):
@@ -164,16 +194,7 @@ def log_softmax(self, dim=None, dtype=None):
     >>> gradlab.log_softmax(gradlab.tensor([0.0, 0.0]), dim=0)
     tensor([-0.6931, -0.6931])
     """
-    self = _floating(self, dtype, "log_softmax")
-    return log_softmax_along(self, axis(dim, self.ndim))
-
-
-def _floating(self, dtype, name):
-    if dtype is not None:
-        self = cast(self, dtype)
-    if self._array.dtype.kind != "f":
-        raise NotImplementedError(f'"{name}" not implemented for {self.dtype}: convert with .float() first')
-    return self
+    return log_softmax_along(self if dtype is None else cast(self, dtype), axis(dim, self._array.ndim))
 
 
 # -- losses ------------------------------------------------------------------------------------------------------------
@@ -292,7 +313,7 @@ def _nll(self, target, weight, reduction, ignore_index):
     """The picked log-probabilities, weighted; the second output is the sum of the weights, for the mean."""
     if reduction == "mean" and weight is None and self.ndim == 2 and _all_count(target, self.shape[1], ignore_index):
         total = self.dtype.type(len(target))
-        return np.add.reduce(self[np.arange(len(target)), target]) / -total, total
+        return np.add.reduce(self.take(_starts(self.shape) + target)) / -total, total
     dim = self.ndim != 1
     index = np.expand_dims(target, int(dim))
     scale = _nll_scale(target, weight, ignore_index, self.shape[dim], self.dtype)
@@ -330,10 +351,10 @@ def _nll_grad(g, shape, target, weight, total_weight, reduction, ignore_index):
         and len(shape) == 2
         and isinstance(total_weight, np.ndarray)
         and reduction == "mean"
-        and total_weight == shape[0]
+        and total_weight.item() == shape[0]
     ):
         out = np.zeros(shape, total_weight.dtype)  # every target counts: the same without weights
-        out.reshape(-1)[np.arange(0, out.size, shape[1]) + target] = g.item() * (-1 / shape[0])
+        out.put(_starts(shape) + target, g.item() * (-1 / shape[0]))
         return out
     dim = int(len(shape) != 1)
     index = nll_index(target, ignore_index, dim)

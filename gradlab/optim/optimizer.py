@@ -133,9 +133,8 @@ class Optimizer:
         if closure is not None:
             with enable_grad():
                 loss = closure()
-        with np.errstate(all="ignore"):
-            for group in self.param_groups:
-                self._step_group(group)
+        for group in self.param_groups:
+            self._step_group(group)
         if self._step_post_hooks:
             self._call(self._step_post_hooks, closure)
         return loss

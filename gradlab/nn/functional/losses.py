@@ -10,7 +10,6 @@ from gradlab import dtypes
 from gradlab.autograd.grad_mode import no_grad
 from gradlab.engine import modes
 from gradlab.operators import neural, pointwise, reduction, shape
-from gradlab.operators.neural import log_softmax
 
 INT64 = dtypes.int64.numpy
 
@@ -249,7 +248,7 @@ def cross_entropy(
     if input._array.ndim < 2 and target._array.shape == input._array.shape and target._array.dtype.kind != "f":
         raise RuntimeError(f"Expected floating point type for target with class probabilities, got {target.dtype}")
     dim = int(input._array.ndim != 1)
-    logs = log_softmax(input, dim)
+    logs = neural.log_softmax_along(input, dim)
     soft = target._array.dtype.kind == "f"
     if target._array.shape == input._array.shape and (soft or dim and target._array.dtype != INT64):
         return _soft_cross_entropy(logs, target, weight, how, label_smoothing, dim)
