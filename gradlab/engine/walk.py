@@ -66,21 +66,19 @@ class Walk:
     def _walk(self, order: list[Node]) -> None:
         pending, waiting, create, limited = self.pending, self.waiting, self.create, self.into is not None
         special, complete, anomaly = {node for node, _ in self.into} if limited else (), [], modes.anomaly
-        ordinary, keep = not (limited or anomaly), self.keep
         for edge, g in self.starts:
             if edge[0] in waiting:
                 self._deliver(edge, g)
         while order:
             node = order.pop()
-            g = pending.pop(node, None)
-            runs = ordinary or not limited or node in self.leads
+            g, runs = pending.pop(node, None), not limited or node in self.leads
             if anomaly:
                 grads = anomaly.run(node, self._visit, g)
-            elif g is None or node.extras is not None or not (ordinary or runs and node not in special):
+            elif g is None or node.extras is not None or not runs or node in special:
                 grads = self._visit(node, g)
             else:
                 grads = node.apply_recorded(g) if create else node.apply(g)
-            if runs and not keep:
+            if runs and not self.keep:
                 node.free()
             for edge, g in zip(node.edges, grads):  # noqa: B905 - strict costs as much as the loop
                 if edge is None or (limited and edge[0] not in waiting):
@@ -232,10 +230,8 @@ class Walk:
 def has_all_its_memory(array: Any) -> bool:
     """Whether whoever alone holds this array holds all of its memory: it covers its base, which nothing else refers to."""
     base = array.base
-    if base is None:
-        return True
-    whole = type(base) is np.ndarray and getrefcount(base) == 3 and base.nbytes == array.nbytes
-    return whole and array.flags.forc and array.flags.writeable
+    sole = base is None or (type(base) is np.ndarray and getrefcount(base) == 3 and base.nbytes == array.nbytes)
+    return sole and (base is None or (array.flags.forc and array.flags.writeable))
 
 
 def fit(g: Any, shape: tuple, dtype: np.dtype, into: Node) -> Any:
