@@ -36,6 +36,7 @@ relu = operator(
     "ReluBackward0",
     lambda self: np.maximum(self, self.dtype.type(0)),
     self=lambda g, result: _relu_grad(g, result) if type(g) is np.ndarray else threshold_backward(g, result),
+    promote="numbers",
 )
 
 

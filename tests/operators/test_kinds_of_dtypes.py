@@ -71,7 +71,15 @@ F.binary_cross_entropy_with_logits(f, b) | F.binary_cross_entropy_with_logits(f,
 F.binary_cross_entropy_with_logits(f, f, weight=i) | F.binary_cross_entropy_with_logits(f, f.double())
 F.binary_cross_entropy_with_logits(f.half(), f) | F.binary_cross_entropy_with_logits(f, f, reduction='none')
 F.binary_cross_entropy(f, b) | F.binary_cross_entropy(f, i) | F.binary_cross_entropy(f, f.double())
-F.binary_cross_entropy(i0, i0)
+F.binary_cross_entropy(i0, i0) | F.relu(b) | T.relu(b) | b.relu() | b.relu_() | F.relu(b, inplace=True) | F.relu(i0, inplace=True)
+F.dropout(i, 0.5) | F.dropout(b, 0.5) | F.dropout(i, 0.5, inplace=True) | F.dropout(i, 1.0) | F.dropout(b, 1.0)
+F.dropout(i, 0.0) | F.dropout(i, 0.5, False) | F.dropout(i[:0], 0.5) | F.max_pool1d(i4[0], 2) | F.max_pool1d(u[None], 2)
+F.max_pool1d(i4[0, :, :0], 2) | F.max_pool1d(i4[0], 2, return_indices=True)[0] | F.kl_div(i, f) | F.kl_div(f, i)
+F.kl_div(b, f) | F.kl_div(u, f, log_target=True)
+F.nll_loss(i2.float(), i0, i) | F.nll_loss(i2.float(), i0, f.double()) | F.nll_loss(i2.float(), i0, f.half())
+F.cross_entropy(i2.float(), i0, i) | F.cross_entropy(i2.float(), i0, f.double()) | F.cross_entropy(i2.double(), i0, f.double())
+F.cross_entropy(i2.float(), i0, f.double(), label_smoothing=0.5) | F.cross_entropy(i2.float(), i2.float(), i)
+F.nll_loss(T.zeros(1, 2, 2), i0[None], i) | F.nll_loss(T.zeros(0, 2), i0[:0], i)
 """
 
 

@@ -182,6 +182,8 @@ def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = F
     if not training or p == 0 or not input.numel():
         return input
     array = input._array
+    if array.dtype.kind != "f" and p < 1:
+        raise RuntimeError(f"result type Float can't be cast to the desired output type {input.dtype}: dropout takes floats")
     kept = creation.source().random(array.shape) >= p
     noise = make(kept.astype(array.dtype) / (1 - p) if p < 1 else np.zeros_like(array))
     noise = noise if noise.dtype is input.dtype else noise.to(input.dtype)

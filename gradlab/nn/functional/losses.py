@@ -185,14 +185,15 @@ def _nll(input: Any, target: Any, weight: Any, ignore_index: int, how: str) -> A
             raise ValueError(f"For 1D input, 1D target must have size 1, but got target size: {found[0]}")
         target, found = shape.reshape(target, ()), ()
     if len(size) != 2 or found != size[:1] or target._array.dtype != INT64 or weight is not None:
-        _check_classes(size, found, target, weight)
+        _check_classes(input, target, weight)
     if len(size) < 3:
         return neural.nll_rows(input, target, weight, how, ignore_index)[0]
     return _nll_planes(input, target, weight, how, ignore_index)
 
 
-def _check_classes(size: tuple, found: tuple, target: Any, weight: Any) -> None:
+def _check_classes(input: Any, target: Any, weight: Any) -> None:
     """A class index for every row, pixel, ..., and a weight for every class, which gets no gradient."""
+    size, found = input._array.shape, target._array.shape
     ndim = len(size)
     without_gradient("nll_loss2d_forward" if ndim > 2 else "nll_loss_forward", weight=weight)
     if ndim != 1 and (not ndim or size[:1] != found[:1]):
@@ -212,6 +213,8 @@ def _check_classes(size: tuple, found: tuple, target: Any, weight: Any) -> None:
             f"weight tensor should be defined either for all {classes} classes or no classes but got weight "
             f"tensor of shape: {list(weight.shape)}"
         )
+    if weight is not None and weight.dtype is not input.dtype:
+        raise RuntimeError(f"expected scalar type {input.dtype} but found {weight.dtype}: use weight.to(input.dtype)")
 
 
 def _nll_planes(input: Any, target: Any, weight: Any, how: str, ignore_index: int) -> Any:
@@ -310,6 +313,14 @@ def kl_div(
     """
     if reduction != "batchmean":
         reduction = _reduction(reduction, size_average, reduce)
+    if reduction == "mean":
+        warnings.warn(
+            "kl_div: reduction 'mean' divides by the number of elements; use 'batchmean', which divides by the batch size, for the "
+            "divergence as it is defined.",
+            stacklevel=3,
+        )
+    if not (input.is_floating_point() and target.is_floating_point()):
+        raise RuntimeError(f"kl_div: Integral inputs not supported: got {input.dtype} and {target.dtype}, convert with .float()")
     if log_target:
         difference = target - input  # the right side first: torch's order of making the nodes
         loss = pointwise.exp(target) * difference

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from gradlab.errors import no_kernel
 from gradlab.nn.functional.convolution import _spatial
 from gradlab.operators import shape, spatial
 from gradlab.operators._arguments import pair
@@ -29,6 +30,8 @@ def max_pool1d(
             "max_pool1d() Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input, "
             f"but got: {list(input.shape)}"
         )
+    if not (return_indices or input.is_floating_point()):
+        raise no_kernel("max_pool1d", input.dtype)
     kernel, padding, dilation = [(1, _spatial(v, 1, "kernel_size")[0]) for v in (kernel_size, padding, dilation)]
     stride = kernel if stride is None or stride == [] else (1, _spatial(stride, 1, "stride")[0])
     found = max_pool2d(shape.unsqueeze(input, -2), kernel, stride, (0, padding[1]), dilation, ceil_mode, return_indices)
