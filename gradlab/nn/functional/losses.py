@@ -315,8 +315,8 @@ def kl_div(
         reduction = _reduction(reduction, size_average, reduce)
     if reduction == "mean":
         warnings.warn(
-            "kl_div: reduction 'mean' divides by the number of elements; use 'batchmean', which divides by the batch size, for the "
-            "divergence as it is defined.",
+            "kl_div: reduction 'mean' divides by the number of elements; use 'batchmean', which divides by the batch size, for "
+            "the divergence as it is defined.",
             stacklevel=3,
         )
     if not (input.is_floating_point() and target.is_floating_point()):
