@@ -394,8 +394,9 @@ nll_rows, nll_planes = _nll_operator("NllLossBackward0"), _nll_operator("NllLoss
 
 
 def _standardised(x, dims, eps):
-    """(x - mean) / sqrt(var + eps), with the mean and 1 / sqrt(var + eps), on arrays."""
+    """(x - mean) / sqrt(var + eps), with the mean and 1 / sqrt(var + eps), on arrays; of float16 in float32, as in torch."""
     _check_floats(x, "layer_norm or batch_norm")
+    x = x.astype(np.float32) if x.itemsize == 2 else x
     n = count(x.shape, dims)
     mean = sum_kept(x, dims) / n
     out = x - mean
@@ -428,7 +429,7 @@ def _layer_norm(input, normalized_shape, weight, bias, eps):
         out *= weight
     if bias is not None:
         out += bias
-    return out, mean, rstd
+    return out.astype(input.dtype, copy=False), mean, rstd
 
 
 def _layer_norm_grad(g, need, input, normalized_shape, weight, result1, result2, eps):
