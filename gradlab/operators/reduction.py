@@ -30,7 +30,13 @@ def _whole(self):
 
 
 def _mean(self, dims, keepdim=False):
-    return self.sum(axis=dims, keepdims=keepdim) / (count(self.shape, dims) or math.nan)
+    total = np.add.reduce(_wide(self), dims, keepdims=keepdim)
+    return (total / (count(self.shape, dims) or math.nan)).astype(self.dtype, copy=False)
+
+
+def _wide(x):
+    """An array of float16 as float32, in which torch computes it."""
+    return x.astype(np.float32) if type(x) is np.ndarray and x.dtype == np.float16 else x
 
 
 def _mean_grad(g, shape, dim, keepdim):
@@ -89,7 +95,7 @@ def _needs_float(self, name):
 
 
 def _centred(self, dim):
-    dims = axes(dim, self.ndim)
+    self, dims = _wide(self), axes(dim, self.ndim)
     return self - self.sum(axis=dims, keepdims=True) / (count(self.shape, dims) or 1)
 
 
@@ -99,8 +105,8 @@ def _free(shape, dim, correction):
 
 
 def _var(self, dim, correction, keepdim):
-    squares = np.square(_centred(self, dim)).sum(axis=axes(dim, self.ndim), keepdims=keepdim)
-    return squares / self.dtype.type(_free(self.shape, dim, correction))
+    squares = np.add.reduce(np.square(_centred(self, dim)), axes(dim, self.ndim), keepdims=keepdim)
+    return (squares / squares.dtype.type(_free(self.shape, dim, correction))).astype(self.dtype, copy=False)
 
 
 def _var_grad(g, self, dim, correction, keepdim):
