@@ -229,9 +229,9 @@ class Walk:
 
 def has_all_its_memory(array: Any) -> bool:
     """Whether whoever alone holds this array holds all of its memory: it covers its base, which nothing else refers to."""
-    base = array.base
-    sole = base is None or (type(base) is np.ndarray and getrefcount(base) == 3 and base.nbytes == array.nbytes)
-    return sole and (base is None or (array.flags.forc and array.flags.writeable))
+    base, flags = array.base, array.flags
+    whole = base is None or (type(base) is np.ndarray and getrefcount(base) == 3 and base.nbytes == array.nbytes)
+    return whole and flags.forc and flags.writeable
 
 
 def fit(g: Any, shape: tuple, dtype: np.dtype, into: Node) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 
 from gradlab.engine import operator
 from gradlab.errors import no_kernel
-from gradlab.operators._arguments import axes, axis, count, index, kept, one_dimensional
+from gradlab.operators._arguments import axes, axis, count, index, kept, one_dimensional, wide
 from gradlab.operators.indexing import place, place_sum
 from gradlab.operators.joining import concatenated, flipped
 from gradlab.operators.pointwise import exp, sign, where, zeros_like_grad
@@ -30,13 +30,8 @@ def _whole(self):
 
 
 def _mean(self, dims, keepdim=False):
-    total = np.add.reduce(_wide(self), dims, keepdims=keepdim)
+    total = np.add.reduce(wide(self), dims, keepdims=keepdim)
     return (total / (count(self.shape, dims) or math.nan)).astype(self.dtype, copy=False)
-
-
-def _wide(x):
-    """An array of float16 as float32, in which torch computes it."""
-    return x.astype(np.float32) if type(x) is np.ndarray and x.dtype == np.float16 else x
 
 
 def _mean_grad(g, shape, dim, keepdim):
@@ -95,8 +90,7 @@ def _needs_float(self, name):
 
 
 def _centred(self, dim):
-    self, dims = _wide(self), axes(dim, self.ndim)
-    return self - self.sum(axis=dims, keepdims=True) / (count(self.shape, dims) or 1)
+    return wide(self) - mean_dims(wide(self), axes(dim, self.ndim), True)
 
 
 def _free(shape, dim, correction):

@@ -143,6 +143,7 @@ class Optimizer:
         for hook in list(hooks.values()):
             hook(self, (closure,) if closure else (), {})
 
+    @np.errstate(all="ignore")
     def _step_group(self, group: dict[str, Any]) -> None:
         update, state, maximize = self.update, self.state, group["maximize"]
         for parameter in group["params"]:

@@ -1,5 +1,7 @@
 """A first gradient lies in memory as its leaf does, whatever the formula made; and gradients in inference mode."""
 
+import numpy as np
+
 import gradlab
 from tests.engine.beside import attempt, beside_torch
 
@@ -72,3 +74,21 @@ def test_rows_far_from_zero_keep_their_differences():
     x = 1000 + 0.01 * gradlab.arange(4096.0, dtype=gradlab.float64) / 4096
     exact = gradlab.nn.functional.layer_norm(x.float().double(), (4096,))
     assert (gradlab.nn.functional.layer_norm(x.float(), (4096,)) - exact).abs().max().item() < 1e-4
+
+
+def test_a_read_only_gradient_is_copied_so_that_the_next_can_be_added():
+    class ReadOnly(gradlab.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, g):
+            array = np.ones(3, np.float32)
+            array.setflags(write=False)
+            return gradlab.as_tensor(array)
+
+    x = gradlab.ones(3, requires_grad=True)
+    for wanted in (1, 2):
+        ReadOnly.apply(x).sum().backward()
+        assert x.grad.tolist() == [wanted] * 3

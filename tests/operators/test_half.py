@@ -1,4 +1,6 @@
-"""float16: torch computes in float32 and rounds the result; so must what gradlab gives be no less exact."""
+"""float16 is computed in float32 and rounded, as in torch, and is as exact; an overflow is silent."""
+
+import warnings
 
 import numpy as np
 import pytest
@@ -29,3 +31,12 @@ def test_float16_is_as_exact_as_in_torch(name, size, offset):
 
     exact = np.array(PROGRAMS[name](torch, torch.tensor(array.astype(np.float64))).tolist())
     assert error(gradlab) <= 2 * error(torch) + 1e-4 * np.abs(exact).max()
+
+
+@pytest.mark.parametrize("program", ["x.mean()", "x.mean(0)", "x.var()", "x.std(0)", "gradlab.var_mean(x)"])
+def test_an_overflow_is_silent_as_in_torch(program):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        eval(program, {"gradlab": gradlab, "x": gradlab.tensor([3e38, 3e38, -3e38])})
+    shown = [w.filename for w in caught if gradlab.__path__[0] not in w.filename]  # gradlab's own have a filter
+    assert not shown
