@@ -24,7 +24,7 @@ class Keeper:
     """Told of every collection; what it needs to know of the last full one."""
 
     def __init__(self) -> None:
-        self.nodes = self.recorded = 0  # all that were recorded until then, and those since
+        self.nodes = self.recorded = 0  # all that were recorded until then, and those since that count
         self.blocks = sys.getallocatedblocks()  # pieces of memory in use
         self.passed = 0  # collections in a row
         self.frozen = 0  # how many objects were frozen here, about: counting them takes as long as there are many
@@ -34,12 +34,12 @@ class Keeper:
             self._before() if phase == "start" else self._after()
 
     def _before(self) -> None:
-        self.recorded = _nodes() - self.nodes
-        if not gc.isenabled() or gc.get_count()[0] <= gc.get_threshold()[0]:  # not its own time: gc.collect()
-            self.recorded = 0
+        asked = not gc.isenabled() or gc.get_count()[0] <= gc.get_threshold()[0]  # not its own time: gc.collect()
+        if asked:
             self._thaw()
-        recording = self.recorded > MANY and (self.frozen or not gc.get_freeze_count())
-        self.passed = (self.passed + 1) % (PASSED + 1) if recording and not self.frozen else 0
+        others = not self.frozen and gc.get_freeze_count() > 0  # what somebody froze would be unfrozen with ours
+        self.recorded = 0 if asked or others else _nodes() - self.nodes
+        self.passed = 0 if self.frozen or self.recorded <= MANY else (self.passed + 1) % (PASSED + 1)
         if self.passed:
             gc.freeze()  # leaves nothing to look through
 
@@ -50,7 +50,7 @@ class Keeper:
             return
         before, self.blocks, self.nodes = self.blocks, sys.getallocatedblocks(), _nodes()
         grown = self.blocks - before
-        if MANY < self.recorded < grown and (self.frozen or not gc.get_freeze_count()):
+        if MANY < self.recorded < grown:
             self.frozen += len(gc.get_objects(2))
             gc.freeze()
         else:

@@ -74,7 +74,7 @@ class Module:
             or fields["_backward_hooks"]
             or fields["_backward_pre_hooks"]
         ):
-            return self.forward(*args, **options) if options else self.forward(*args)
+            return self.forward(*args, **options)
         return self._call_with_hooks(args, options)
 
     def _call_with_hooks(self, args: tuple, options: dict) -> Any:

@@ -11,7 +11,7 @@ from gradlab import dtypes
 from gradlab.engine import TensorBase, operator
 from gradlab.engine.walk import ones
 from gradlab.errors import no_kernel
-from gradlab.operators._arguments import axis, count, one_dimensional
+from gradlab.operators._arguments import axis, count, one_dimensional, wide
 from gradlab.operators.indexing import place, rows_sum
 from gradlab.operators.pointwise import (
     _erf,
@@ -35,18 +35,12 @@ from gradlab.operators.shape import cast
 relu = operator(
     "ReluBackward0",
     lambda self: np.maximum(self, self.dtype.type(0)),
-    self=lambda g, result: _relu_grad(g, result) if type(g) is np.ndarray else threshold_backward(g, result),
+    self=lambda g, result: threshold_backward(g, result),
     promote="numbers",
 )
-
-
-def _relu_grad(grad_output, self):
-    return masked(grad_output, self.astype(bool))  # relu's result is 0, positive or nan
-
-
 threshold_backward = operator(
     "ThresholdBackwardBackward0",
-    _relu_grad,
+    lambda grad_output, self: masked(grad_output, self.astype(bool)),  # relu's result is 0, positive or nan
     grad_output=lambda g, self: threshold_backward(g, self),
     self=lambda g: zeros_like_grad(g),
 )
@@ -396,7 +390,7 @@ nll_rows, nll_planes = _nll_operator("NllLossBackward0"), _nll_operator("NllLoss
 def _standardised(x, dims, eps):
     """(x - mean) / sqrt(var + eps), with the mean and 1 / sqrt(var + eps), on arrays; of float16 in float32, as in torch."""
     _check_floats(x, "layer_norm or batch_norm")
-    x = x.astype(np.float32) if x.itemsize == 2 else x
+    x = wide(x)
     n = count(x.shape, dims)
     mean = sum_kept(x, dims) / n
     out = x - mean
