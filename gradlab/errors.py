@@ -283,7 +283,8 @@ def _kind_of_number(x: Any) -> str:
 
 
 def no_kernel(name: str, kind: Any) -> NotImplementedError:
-    return NotImplementedError(f'"{name}" not implemented for {kind}: convert with .float() or .long() first')
+    cure = ".float() or .long()" if str(kind).endswith("bool") else ".float()"
+    return NotImplementedError(f'"{name}" not implemented for {kind}: convert with {cure} first')
 
 
 def check_in_range(number: Any, kind: np.dtype) -> None:
