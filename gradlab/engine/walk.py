@@ -237,7 +237,7 @@ def has_all_its_memory(array: Any) -> bool:
 def fit(g: Any, shape: tuple, dtype: np.dtype, into: Node) -> Any:
     """A gradient summed to the shape, and cast to the dtype, of the tensor that it is for. On arrays and on tensors."""
     if g.shape != shape:
-        g = sum_to(g, shape, into)
+        g = sum_to(g.astype(np.float32) if g.dtype == np.float16 else g, shape, into)  # as torch sums float16
     if isinstance(g, TensorBase):
         return g if g._array.dtype == dtype else g.to(dtype)
     return g if g.dtype == dtype else g.astype(dtype)
@@ -247,7 +247,7 @@ def sum_to(g: Any, shape: tuple, into: Any = None) -> Any:
     """Undo broadcasting: sum the axes that were added or stretched."""
     extra = g.ndim - len(shape)
     if type(g) is np.ndarray and shape and g.shape[extra:] == shape:
-        if g.ndim == 2 and len(g) <= 1024 and g.itemsize > 2:
+        if g.ndim == 2 and len(g) <= 1024:
             return ones(len(g), g.dtype).dot(g)  # a bias's gradient: a product takes a third of the time of a sum
         return np.add.reduce(g, tuple(range(extra)))
     stretched = [i for i, n in enumerate(shape) if n != g.shape[i + extra]] if extra >= 0 else [-1]

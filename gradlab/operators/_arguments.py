@@ -99,11 +99,6 @@ def pair(value: int | Sequence[int], name: str = "size") -> tuple[int, int]:
     return (index(value, name),) * 2
 
 
-def wide(x):
-    """An array of float16 as float32, in which torch computes it; anything else as it is."""
-    return x.astype(np.float32) if type(x) is np.ndarray and x.dtype == np.float16 else x
-
-
 def one_dimensional(forward):
     """A numpy function of (array, axis, ...) made to take a 0-d array as torch does: as if it had one element."""
 

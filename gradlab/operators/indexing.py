@@ -495,7 +495,9 @@ def _basic(self, key):
             self, dim = _advance(self, dim, advanced, indices)
         else:
             self = _select_number(self, dim, item)
-    return self, indices if any(i is not None for i in indices) else None
+    while indices and indices[-1] is None:
+        indices.pop()
+    return self, indices
 
 
 def _advance(self, dim, item, indices):
@@ -562,10 +564,8 @@ def getitem(self, key):
             return selected(self, 0, key % size)
         raise IndexError(f"index {key} is out of bounds for dimension 0 with size {size}")
     found, indices = _basic(self, key)
-    if indices is None:
-        return _alias(self) if found is self else found
-    while indices and indices[-1] is None:
-        indices.pop()
+    if not indices:
+        return aliased(self) if found is self else found
     try:
         return indexed(found, indices)
     except RuntimeError as error:
@@ -575,10 +575,6 @@ def getitem(self, key):
 aliased = operator("AliasBackward0", lambda self: self[...], view=True, self=lambda g: g)
 
 
-def _alias(self):
-    return aliased(self)
-
-
 def setitem(self, key, value):
     """`self[key] = value`, written into the memory and into the history."""
     target, indices = _basic(self, key)
@@ -586,12 +582,10 @@ def setitem(self, key, value):
         if not is_number(value):
             raise TypeError(f"can't assign a {type(value).__name__} to a {self.type()}. Make it a tensor first.")
         value = make(np.asarray(value, dtype=self._array.dtype))
-    if indices is None:
+    if not indices:
         value = _fitting(value, target.shape)
         target.copy_(value)
         return
-    while indices and indices[-1] is None:
-        indices.pop()
     target.index_put_(indices, value.to(self.dtype))
 
 

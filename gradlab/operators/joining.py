@@ -27,9 +27,9 @@ def _cat(tensors, dim):
     return np.ascontiguousarray(np.concatenate(parts, dim, dtype=dtypes.result_dtype(tensors)))
 
 
-def _cat_grad(g, shapes, dim):
+def _cat_grad(g, tensors_shape, dim):
     grads, start = [], 0
-    for shape in shapes:
+    for shape in tensors_shape:
         if _skipped(shape) and len(g.shape) != 1:
             grads.append(zeros_of(g, shape))
             continue
@@ -38,7 +38,7 @@ def _cat_grad(g, shapes, dim):
     return grads
 
 
-concatenated = operator("CatBackward0", _cat, tensors=lambda g, tensors_shape, dim: _cat_grad(g, tensors_shape, dim))
+concatenated = operator("CatBackward0", _cat, tensors=_cat_grad)
 stacked = operator(
     "StackBackward0",
     lambda tensors, dim: np.ascontiguousarray(np.stack(tensors, dim, dtype=dtypes.result_dtype(tensors))),
@@ -125,9 +125,9 @@ def _even(size, split_size):
     return [min(split_size, size - start) for start in range(0, size, split_size)] if size else [0]
 
 
-def _split_grad(grads, shape, lengths, dim):
+def _split_grad(grads, self_shape, split_sizes, dim):
     like = next(g for g in grads if g is not None)
-    blank = [(*shape[:dim], n, *shape[dim + 1 :]) for n in lengths]
+    blank = [(*self_shape[:dim], n, *self_shape[dim + 1 :]) for n in split_sizes]
     return concatenated([zeros_of(like, s) if g is None else g for g, s in zip(grads, blank)], dim)
 
 
@@ -143,7 +143,7 @@ split_sizes = operator(
     lambda self, split_sizes, dim: _pieces(self, split_sizes, dim),
     view=True,
     outputs="tensors",
-    self=lambda grads, self_shape, split_sizes, dim: _split_grad(grads, self_shape, split_sizes, dim),
+    self=_split_grad,
 )
 
 
@@ -188,9 +188,9 @@ def chunk(self, chunks, dim=0):
     return split(self, -(-size // chunks), dim) if size else split(self, [0] * chunks, dim)
 
 
-def _unbind_grad(grads, shape, dim):
+def _unbind_grad(grads, self_shape, dim):
     like = next(g for g in grads if g is not None)
-    blank = (*shape[:dim], *shape[dim + 1 :])
+    blank = (*self_shape[:dim], *self_shape[dim + 1 :])
     return stacked([zeros_of(like, blank) if g is None else g for g in grads], dim)
 
 
@@ -199,7 +199,7 @@ unbound = operator(
     lambda self, dim: tuple([self[_key(dim, n)] for n in range(self.shape[dim])]),
     view=True,
     outputs="tensors",
-    self=lambda grads, self_shape, dim: _unbind_grad(grads, self_shape, dim),
+    self=_unbind_grad,
 )
 
 
@@ -259,16 +259,16 @@ def unfold(self, dimension, size, step):
 # -- repeats and moves -------------------------------------------------------------------------------------------------
 
 
-def _repeat_grad(g, shape, repeats):
-    full = (1,) * (len(repeats) - len(shape)) + tuple(shape)
+def _repeat_grad(g, self_shape, repeats):
+    full = (1,) * (len(repeats) - len(self_shape)) + tuple(self_shape)
     pairs = [n for both in zip(repeats, full) for n in both]
-    return g.reshape(tuple(pairs)).sum(axis=tuple(range(0, len(pairs), 2))).reshape(tuple(shape)) if pairs else g
+    return g.reshape(tuple(pairs)).sum(axis=tuple(range(0, len(pairs), 2))).reshape(tuple(self_shape)) if pairs else g
 
 
 repeated = operator(
     "RepeatBackward0",
     lambda self, repeats: np.tile(self, repeats) if repeats else self.copy(),
-    self=lambda g, self_shape, repeats: _repeat_grad(g, self_shape, repeats),
+    self=_repeat_grad,
 )
 
 

@@ -13,6 +13,7 @@ from gradlab.operators._views import count_write
 from gradlab.operators.pointwise import mul, where
 from gradlab.operators.reduction import amax, amin, sum, vector_norm
 from gradlab.operators.shape import (
+    cast,
     contiguous,
     diagonal,
     embedded,
@@ -135,14 +136,14 @@ def _affine(self, mat1, mat2):
     return out
 
 
-def _times(g, factor):
-    return g if factor == 1 else g * factor
+def _times(g, beta):
+    return g if beta == 1 else g * beta
 
 
 addmm = operator(
     "AddmmBackward0",
     _addmm,
-    self=lambda g, beta: _times(g, beta),
+    self=_times,
     mat1=lambda g, mat2, alpha: _times(g @ mat2.T, alpha),
     mat2=lambda g, mat1, alpha: _times(mat1.T @ g, alpha),
 )
@@ -414,9 +415,7 @@ inverse = operator(
     "LinalgInvExBackward0",
     lambda A: (np.linalg.inv(_square(A)),),
     outputs=("inverse",),
-    A=lambda g, inverse: (
-        -(swapped(inverse, inverse.ndim - 2, inverse.ndim - 1) @ (g @ swapped(inverse, inverse.ndim - 2, inverse.ndim - 1)))
-    ),
+    A=lambda g, inverse: -(_flip_last(inverse) @ (g @ _flip_last(inverse))),
 )
 
 
@@ -467,12 +466,12 @@ def _svd_grad(grads, U, S, Vh):
     return out
 
 
-svd = operator(
-    "LinalgSvdBackward0",
-    lambda A: tuple(np.linalg.svd(A, full_matrices=False)),
-    outputs=("U", "S", "Vh"),
-    A=lambda grads, U, S, Vh: _svd_grad(grads, U, S, Vh),
-)
+def _svd(A):
+    with np.errstate(all="ignore"):  # Python code of numpy, whose warnings the filter of gradlab's does not know
+        return tuple(np.linalg.svd(A, full_matrices=False))
+
+
+svd = operator("LinalgSvdBackward0", _svd, outputs=("U", "S", "Vh"), A=_svd_grad)
 
 
 def _singular_norm(self, ord, dims, keepdim):
@@ -519,8 +518,6 @@ def linalg_norm(A, ord=None, dim=None, keepdim=False, *, dtype=None):
     tensor(7.)
     """
     if dtype is not None:
-        from gradlab.operators.shape import cast
-
         A = cast(A, dtype)
     if isinstance(ord, str) and ord not in ("fro", "nuc"):
         raise RuntimeError(f"linalg.norm: Order {ord!r} not supported")

@@ -9,9 +9,9 @@ import numpy as np
 
 from gradlab import dtypes
 from gradlab.engine import TensorBase, operator
-from gradlab.engine.walk import ones
 from gradlab.errors import no_kernel
-from gradlab.operators._arguments import axis, count, one_dimensional, wide
+from gradlab.operators._arguments import axis, count, one_dimensional
+from gradlab.operators._sums import average, reduced, sum_kept, wide
 from gradlab.operators.indexing import place, rows_sum
 from gradlab.operators.pointwise import (
     _erf,
@@ -60,7 +60,11 @@ elu = _activation(
     lambda self, alpha: np.where(self > 0, self, alpha * np.expm1(np.minimum(self, 0))),
     lambda g, self, alpha: where(self > 0, g, g * (alpha * exp(clamp_max_number(self, 0)))),
 )
-silu = _activation("SiluBackward0", lambda self: self / (1 + np.exp(-self)), lambda g, self: g * _silu_slope(self, sigmoid(self)))
+silu = _activation(
+    "SiluBackward0",
+    lambda self: (self / (1 + np.exp(-wide(self)))).astype(self.dtype, copy=False),
+    lambda g, self: g * _silu_slope(self, sigmoid(self)),
+)
 
 
 def _silu_slope(x, s):
@@ -68,13 +72,15 @@ def _silu_slope(x, s):
 
 
 def _gelu(self, approximate):
+    x = wide(self)
     if approximate == "tanh":
-        return 0.5 * self * (1 + np.tanh(math.sqrt(2 / math.pi) * (self + 0.044715 * self * self * self)))
-    out = _erf(self * math.sqrt(0.5))
-    out += 1
-    out *= self
+        out = 1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x))
+    else:
+        out = _erf(x * math.sqrt(0.5))
+        out += 1
+    out *= x
     out *= 0.5
-    return out
+    return out.astype(self.dtype, copy=False)
 
 
 def _gelu_grad(g, self, approximate):
@@ -87,7 +93,7 @@ def _gelu_grad(g, self, approximate):
     return g * ((erf(self * math.sqrt(0.5)) + 1) * 0.5 + self * density)
 
 
-gelu = _activation("GeluBackward0", _gelu, lambda g, self, approximate: _gelu_grad(g, self, approximate))
+gelu = _activation("GeluBackward0", _gelu, _gelu_grad)
 softplus = _activation(
     "SoftplusBackward0",
     lambda self, beta, threshold: np.where(self * beta > threshold, self, np.logaddexp(self * beta, 0) / beta),
@@ -112,18 +118,6 @@ hardtanh = operator(
 )
 
 # -- softmax -----------------------------------------------------------------------------------------------------------
-
-
-def sum_kept(x, dims):
-    """The sum over dims, which are kept; the last ones of an array by a product with ones, in a fraction of the time."""
-    if type(x) is np.ndarray and x.itemsize > 2 and 0 < dims[0] == x.ndim - len(dims) and x.flags.c_contiguous and x.size:
-        shape = x.shape
-        if x.ndim == 2 and shape[1] <= 1024:
-            return x.dot(ones((shape[1], 1), x.dtype))
-        n = count(shape, dims)
-        if n <= 1024:
-            return x.reshape(-1, n).dot(ones(n, x.dtype)).reshape(shape[: dims[0]] + (1,) * len(dims))
-    return x.sum(axis=dims, keepdims=True) if x.ndim else x
 
 
 def _greatest(x, dim):
@@ -161,9 +155,10 @@ def _log_softmax(self, dim):
     _check_floats(self, "log_softmax")
     if not self.size:
         return self.copy()
-    out = self - _greatest(self, dim)
+    x = wide(self)
+    out = x - _greatest(x, dim)
     out -= np.log(sum_kept(np.exp(out), (dim,)))
-    return out
+    return out.astype(self.dtype, copy=False)
 
 
 softmax_along = operator("SoftmaxBackward0", _softmax, self=lambda g, result, dim: result * (g - sum_kept(g * result, (dim,))))
@@ -198,8 +193,7 @@ def log_softmax(self, dim=None, dtype=None):
 def _reduced(loss, reduction):
     if reduction == "none":
         return loss
-    total = loss.sum()
-    return total if reduction == "sum" else total / (loss.size or math.nan)
+    return reduced(np.add, loss) if reduction == "sum" else average(loss, tuple(range(loss.ndim)))
 
 
 def _share(shape, reduction):
@@ -315,8 +309,8 @@ def _nll(self, target, weight, reduction, ignore_index):
     loss = np.take_along_axis(self, np.where(index == ignore_index, 0, index), int(dim)).squeeze(int(dim)) * -scale
     if reduction == "none":
         return loss, np.zeros((), self.dtype)
-    total = scale.sum(dtype=self.dtype)
-    return (loss.sum() if reduction == "sum" else loss.sum() / total), total
+    total, loss = reduced(np.add, scale), reduced(np.add, loss)
+    return (loss if reduction == "sum" else loss / total), total
 
 
 def _all_count(target, classes, ignore_index):

@@ -263,7 +263,7 @@ def _power_grad(g, self, exponent):
     return zeros_like_grad(g) if exponent == 0 else g * (exponent * power_number(self, exponent - 1))
 
 
-power_number = operator("PowBackward0", _power, self=lambda g, self, exponent: _power_grad(g, self, exponent))
+power_number = operator("PowBackward0", _power, self=_power_grad)
 power = operator(
     "PowBackward1",
     _power,
@@ -430,7 +430,7 @@ floor, ceil = _rounding("FloorBackward0", np.floor), _rounding("CeilBackward0", 
 trunc, round_whole = _rounding("TruncBackward0", np.trunc), _rounding("RoundBackward0", np.rint)
 frac = operator("FracBackward0", lambda self: self - np.trunc(self), self=lambda g: g, promote="floats")
 round_decimals = operator(
-    "RoundBackward1", lambda self, decimals: np.round(self, decimals), self=lambda g: zeros_like_grad(g), promote="floats"
+    "RoundBackward1", lambda self, decimals: self.round(decimals), self=lambda g: zeros_like_grad(g), promote="floats"
 )
 
 
@@ -544,8 +544,8 @@ clamp_tensors = operator(
     "ClampBackward0",
     _clamp,
     self=lambda g, self, min, max: where(_inside(self, min, max), g, 0),
-    min=lambda g, self, min, max: _clamp_min_grad(g, self, min, max),
-    max=lambda g, self, min, max: _clamp_max_grad(g, self, min, max),
+    min=_clamp_min_grad,
+    max=_clamp_max_grad,
     promote="common",
 )
 clamp_min_number = operator(

@@ -10,7 +10,8 @@ import numpy as np
 
 from gradlab.engine import operator
 from gradlab.errors import no_kernel
-from gradlab.operators._arguments import axes, axis, count, index, kept, one_dimensional, wide
+from gradlab.operators._arguments import axes, axis, count, index, kept, one_dimensional
+from gradlab.operators._sums import average, free, reduced, running, variance, wide
 from gradlab.operators.indexing import place, place_sum
 from gradlab.operators.joining import concatenated, flipped
 from gradlab.operators.pointwise import exp, sign, where, zeros_like_grad
@@ -19,42 +20,28 @@ from gradlab.operators.shape import cast, cut, expand_to
 # -- sums and means ----------------------------------------------------------------------------------------------------
 
 
-def _spread(g, shape, dim, keepdim):
+def _spread(g, self_shape, dim, keepdim):
     """A reduced gradient, spread over the shape that was reduced."""
-    return expand_to(g if keepdim else g.reshape(kept(shape, axes(dim, len(shape)))), tuple(shape))
+    return expand_to(g if keepdim else g.reshape(kept(self_shape, axes(dim, len(self_shape)))), tuple(self_shape))
 
 
-def _whole(self):
-    """Bools and small integers are summed and multiplied as int64, as in torch."""
-    return np.int64 if self.dtype.kind in "bui" else None
-
-
-def _mean(self, dims, keepdim=False):
-    total = np.add.reduce(wide(self), dims, keepdims=keepdim)
-    return (total / (count(self.shape, dims) or math.nan)).astype(self.dtype, copy=False)
-
-
-def _mean_grad(g, shape, dim, keepdim):
-    return _spread(g / (count(shape, axes(dim, len(shape))) or math.nan), shape, dim, keepdim)
+def _mean_grad(g, self_shape, dim, keepdim):
+    return _spread(g / (count(self_shape, axes(dim, len(self_shape))) or math.nan), self_shape, dim, keepdim)
 
 
 sum_all = operator(
-    "SumBackward0", lambda self: self.sum(dtype=_whole(self)), self=lambda g, self_shape: expand_to(g, tuple(self_shape))
+    "SumBackward0", lambda self: reduced(np.add, self), self=lambda g, self_shape: expand_to(g, tuple(self_shape))
 )
 sum_dims = operator(
-    "SumBackward1",
-    lambda self, dim, keepdim: self.sum(axis=axes(dim, self.ndim), keepdims=keepdim, dtype=_whole(self)),
-    self=lambda g, self_shape, dim, keepdim: _spread(g, self_shape, dim, keepdim),
+    "SumBackward1", lambda self, dim, keepdim: reduced(np.add, self, axes(dim, self.ndim), keepdim), self=_spread
 )
 mean_all = operator(
     "MeanBackward0",
-    lambda self: _mean(self, tuple(range(self.ndim))),
+    lambda self: average(self, tuple(range(self.ndim))),
     self=lambda g, self_shape: expand_to(g / (math.prod(self_shape) or math.nan), tuple(self_shape)),
 )
 mean_dims = operator(
-    "MeanBackward1",
-    lambda self, dim, keepdim: _mean(self, axes(dim, self.ndim), keepdim),
-    self=lambda g, self_shape, dim, keepdim: _mean_grad(g, self_shape, dim, keepdim),
+    "MeanBackward1", lambda self, dim, keepdim: average(self, axes(dim, self.ndim), keepdim), self=_mean_grad
 )
 
 
@@ -99,20 +86,15 @@ def _free(shape, dim, correction):
 
 
 def _var(self, dim, correction, keepdim):
-    squares = np.add.reduce(np.square(_centred(self, dim)), axes(dim, self.ndim), keepdims=keepdim)
-    return (squares / squares.dtype.type(_free(self.shape, dim, correction))).astype(self.dtype, copy=False)
+    return variance(self, axes(dim, self.ndim), correction, keepdim)
 
 
 def _var_grad(g, self, dim, correction, keepdim):
-    free = _free(self.shape, dim, correction)
-    return _spread(g * (2 / free if free else math.inf), self.shape, dim, keepdim) * _centred(self, dim)
+    n = free(self.shape, axes(dim, len(self.shape)), correction)
+    return _spread(g * (2 / n if n else math.inf), self.shape, dim, keepdim) * _centred(self, dim)
 
 
-var_dims = operator(
-    "VarBackward0",
-    _var,
-    self=lambda g, self, dim, correction, keepdim: _var_grad(g, self, dim, correction, keepdim),
-)
+var_dims = operator("VarBackward0", _var, self=_var_grad)
 std_dims = operator(
     "StdBackward0",
     lambda self, dim, correction, keepdim: np.sqrt(_var(self, dim, correction, keepdim)),
@@ -138,7 +120,7 @@ def _spread_and_mean(node_name, spread, spread_grad):
         node_name,
         lambda self, dim, correction, keepdim: (
             spread(self, dim, correction, keepdim),
-            _mean(self, axes(dim, self.ndim), keepdim),
+            average(self, axes(dim, self.ndim), keepdim),
         ),
         outputs=("result0", "result1"),
         self=gradient,
@@ -234,12 +216,10 @@ def _prod_grad(g, self, dim, keepdim):
 
 
 prod_all = operator(
-    "ProdBackward0", lambda self: self.prod(dtype=_whole(self)), self=lambda g, self: _prod_grad(g, self, None, False)
+    "ProdBackward0", lambda self: reduced(np.multiply, self), self=lambda g, self: _prod_grad(g, self, None, False)
 )
 prod_dim = operator(
-    "ProdBackward1",
-    lambda self, dim, keepdim: self.prod(axis=axes(dim, self.ndim), keepdims=keepdim, dtype=_whole(self)),
-    self=lambda g, self, dim, keepdim: _prod_grad(g, self, dim, keepdim),
+    "ProdBackward1", lambda self, dim, keepdim: reduced(np.multiply, self, axes(dim, self.ndim), keepdim), self=_prod_grad
 )
 
 
@@ -260,9 +240,9 @@ def _sum_from(g, dim):
     return flipped(sums(flipped(g, (dim,)), dim), (dim,)) if g.ndim else g
 
 
-_cumsum = one_dimensional(lambda self, dim: np.cumsum(self, axis=dim, dtype=_whole(self)))
-_cumprod = one_dimensional(lambda self, dim: np.cumprod(self, axis=dim, dtype=_whole(self)))
-sums = operator("CumsumBackward0", lambda self, dim: _cumsum(self, dim), self=lambda g, dim: _sum_from(g, dim))
+_cumsum = one_dimensional(lambda self, dim: running(np.add, self, dim))
+_cumprod = one_dimensional(lambda self, dim: running(np.multiply, self, dim))
+sums = operator("CumsumBackward0", lambda self, dim: _cumsum(self, dim), self=_sum_from)
 
 
 def _cumprod_grad(g, self, dim, result):
@@ -281,11 +261,7 @@ def _cumprod_grad(g, self, dim, result):
     return concatenated(pieces, dim)
 
 
-products = operator(
-    "CumprodBackward0",
-    lambda self, dim: _cumprod(self, dim),
-    self=lambda g, self, dim, result: _cumprod_grad(g, self, dim, result),
-)
+products = operator("CumprodBackward0", lambda self, dim: _cumprod(self, dim), self=_cumprod_grad)
 
 
 def cumsum(self, dim, *, dtype=None):
@@ -395,12 +371,12 @@ def _some(self, name):
     return self
 
 
-max_all = operator("MaxBackward1", lambda self: _some(self, "max").max(), self=lambda g, self, result: _evenly(g, self, result))
-min_all = operator("MinBackward1", lambda self: _some(self, "min").min(), self=lambda g, self, result: _evenly(g, self, result))
+max_all = operator("MaxBackward1", lambda self: np.maximum.reduce(_some(self, "max"), None), self=_evenly)
+min_all = operator("MinBackward1", lambda self: np.minimum.reduce(_some(self, "min"), None), self=_evenly)
 median_all = operator(
     "MedianBackward0",
     lambda self: _median(self.reshape(-1), 0, False)[0] if self.size else np.full((), math.nan, self.dtype),
-    self=lambda g, self, result: _evenly(g, self, result),
+    self=_evenly,
     promote="numbers",
 )
 
@@ -493,7 +469,7 @@ def _extreme(ufunc):
 
 
 largest, smallest = [
-    operator(name, _extreme(ufunc), self=lambda g, self, result, dim, keepdim: _share(g, self, result, dim, keepdim))
+    operator(name, _extreme(ufunc), self=_share)
     for name, ufunc in (("AmaxBackward0", np.maximum), ("AminBackward0", np.minimum))
 ]
 
@@ -636,10 +612,10 @@ def topk(self, k, dim=-1, largest=True, sorted=True):
 def _lse(self, dim, keepdim):
     dims = axes(dim, self.ndim)
     if not count(self.shape, dims):
-        return np.log(np.exp(self).sum(axis=dims, keepdims=keepdim))
-    peak = self.max(axis=dims, keepdims=True)
+        return np.log(np.add.reduce(np.exp(self), dims, keepdims=keepdim))
+    peak = np.maximum.reduce(self, dims, keepdims=True)
     peak = np.where(np.isinf(peak), 0, peak)
-    out = np.log(np.exp(self - peak).sum(axis=dims, keepdims=True)) + peak
+    out = np.log(reduced(np.add, np.exp(self - peak), dims, True)) + peak
     return out if keepdim else out.squeeze(dims)
 
 
@@ -650,12 +626,7 @@ def _lse_grad(g, self, result, dim, keepdim):
     return g * exp(self - result)
 
 
-log_sum_exp = operator(
-    "LogsumexpBackward0",
-    _lse,
-    self=lambda g, self, result, dim, keepdim: _lse_grad(g, self, result, dim, keepdim),
-    promote="float",
-)
+log_sum_exp = operator("LogsumexpBackward0", _lse, self=_lse_grad, promote="float")
 
 
 def logsumexp(self, dim, keepdim=False):
@@ -669,18 +640,21 @@ def logsumexp(self, dim, keepdim=False):
 
 
 def _norm(self, ord, dim, keepdim):
-    dims, size = axes(dim, self.ndim), np.abs(self)
+    return _norm_of(np.abs(wide(self)), ord, axes(dim, self.ndim), keepdim).astype(self.dtype, copy=False)
+
+
+def _norm_of(size, ord, dims, keepdim):
     if ord in (math.inf, -math.inf):
-        if not count(self.shape, dims):
+        if not count(size.shape, dims):
             raise RuntimeError(f"linalg.vector_norm cannot compute the {ord} norm on an empty tensor: it has no identity")
-        return (size.max if ord > 0 else size.min)(axis=dims, keepdims=keepdim)
+        return (np.maximum if ord > 0 else np.minimum).reduce(size, dims, keepdims=keepdim)
     if ord == 0:
-        return (size != 0).sum(axis=dims, keepdims=keepdim, dtype=self.dtype)
+        return np.add.reduce(size != 0, dims, size.dtype, keepdims=keepdim)
     if ord == 1:
-        return size.sum(axis=dims, keepdims=keepdim)
+        return np.add.reduce(size, dims, keepdims=keepdim)
     if ord == 2:
-        return np.sqrt(np.square(self).sum(axis=dims, keepdims=keepdim))
-    return (size**ord).sum(axis=dims, keepdims=keepdim) ** (1 / ord)
+        return np.sqrt(np.add.reduce(np.square(size), dims, keepdims=keepdim))
+    return np.add.reduce(size**ord, dims, keepdims=keepdim) ** (1 / ord)
 
 
 def _norm_grad(g, self, ord, result, dim, keepdim):
@@ -709,11 +683,7 @@ def _norm_grad(g, self, ord, result, dim, keepdim):
     return powered * where(result == 0, 0, g / where(result == 0, 1, result) ** (ord - 1))
 
 
-vector_norm_dims = operator(
-    "LinalgVectorNormBackward0",
-    _norm,
-    self=lambda g, self, ord, result, dim, keepdim: _norm_grad(g, self, ord, result, dim, keepdim),
-)
+vector_norm_dims = operator("LinalgVectorNormBackward0", _norm, self=_norm_grad)
 
 
 def vector_norm(self, ord=2, dim=None, keepdim=False, *, dtype=None):

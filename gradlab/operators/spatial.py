@@ -8,6 +8,7 @@ import numpy as np
 
 from gradlab.engine import operator
 from gradlab.errors import no_kernel
+from gradlab.operators._sums import wide
 from gradlab.operators.indexing import rows_sum
 from gradlab.operators.pointwise import tie
 from gradlab.operators.shape import take_key
@@ -115,7 +116,7 @@ convolution = operator(
     weight=lambda g, input, weight_shape, stride, padding, dilation, groups: (
         convolution_weight(g, input, tuple(weight_shape), stride, padding, dilation, groups)
     ),
-    bias=lambda g: _bias_grad(g),
+    bias=_bias_grad,
 )
 convolution_back = operator(
     "ConvolutionBackwardBackward0",
@@ -149,7 +150,7 @@ convolution_transposed = operator(  # the convolution's derivative by its input,
     weight=lambda g, input, weight_shape, stride, padding, dilation, groups: (
         convolution_weight(input, g, tuple(weight_shape), stride, padding, dilation, groups)
     ),
-    bias=lambda g: _bias_grad(g),
+    bias=_bias_grad,
 )
 
 
@@ -254,7 +255,8 @@ def _applied(self, rows, columns):
     """A linear map of each plane, one matrix for its rows and one for its columns; integers without fractions."""
     if self.dtype.kind != "f":
         return np.trunc(np.round(np.matmul(np.matmul(rows, self), columns.T), 6)).astype(self.dtype)
-    return np.matmul(np.matmul(rows.astype(self.dtype), self), columns.T.astype(self.dtype))
+    x = wide(self)
+    return np.matmul(np.matmul(rows.astype(x.dtype), x), columns.T.astype(x.dtype)).astype(self.dtype, copy=False)
 
 
 def _plane_map(name, promote="floats"):

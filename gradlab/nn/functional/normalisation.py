@@ -7,6 +7,7 @@ from typing import Any
 
 from gradlab.nn.functional.losses import without_gradient
 from gradlab.operators import neural, reduction, shape
+from gradlab.operators._sums import average, variance, wide
 
 
 def layer_norm(
@@ -88,8 +89,8 @@ def batch_norm(
 def _move_statistics(input: Any, running_mean: Any, running_var: Any, momentum: float) -> None:
     """running = (1 - momentum) * running + momentum * batch; the variance is the unbiased one."""
     dims = (0, *range(2, input.ndim))
-    seen = input._array
-    for running, value in ((running_mean._array, seen.mean(dims)), (running_var._array, seen.var(dims, ddof=1))):
+    seen = wide(input._array)
+    for running, value in ((running_mean._array, average(seen, dims)), (running_var._array, variance(seen, dims, 1))):
         running *= 1 - momentum  # without counting a write: torch's kernel does not either
         running += (momentum * value).astype(running.dtype)
 
