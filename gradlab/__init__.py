@@ -10,7 +10,7 @@ import importlib
 import warnings
 from typing import Any
 
-from gradlab import _collecting
+from gradlab import _memory
 from gradlab._public import public
 from gradlab._tensor import Size, Tensor, is_tensor
 from gradlab.autograd.grad_mode import (
@@ -52,7 +52,8 @@ __version__ = "0.1.0"
 
 warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"gradlab\.")  # numpy's, of 1 / 0 and its kin: torch is silent
 
-_collecting.watch()
+_memory.watch()
+_memory.keep_freed()
 globals().update({name: public(function, name) for name, function in PUBLIC.items()})
 globals().update(CREATION)
 
