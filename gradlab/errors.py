@@ -288,11 +288,14 @@ def no_kernel(name: str, kind: Any) -> NotImplementedError:
 
 
 def check_in_range(number: Any, kind: np.dtype) -> None:
-    """RuntimeError for a number too large for an integer dtype; as in torch uint8 takes -1, as 255."""
-    if kind.kind in "iu" and isinstance(number, (int, float)):
-        top = np.iinfo(kind).max
-        if not -top - (kind.kind == "i") <= number <= top:
-            raise RuntimeError(f"value cannot be converted to type {kind} without overflow")
+    """RuntimeError for a finite number too large for a dtype; as in torch uint8 takes -1, as 255."""
+    if kind.kind not in "iuf" or not isinstance(number, (int, float)):
+        return
+    if kind.kind == "f" and (number != number or abs(number) == float("inf")):
+        return
+    top = int(np.iinfo(kind).max) if kind.kind in "iu" else float(np.finfo(kind).max)
+    if not -top - (kind.kind == "i") <= number <= top:
+        raise RuntimeError(f"value cannot be converted to type {kind} without overflow")
 
 
 def check_bool(wanted: Any) -> None:

@@ -233,8 +233,13 @@ def full(size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, r
     tensor([7, 7])
     """
     value = fill_value.item() if isinstance(fill_value, TensorBase) else fill_value
-    array = np.full(_shape((size,)), dtypes.supported(np.asarray(value)), _kind(dtype, _guessed(value)))
-    return finished(array, requires_grad, device)
+    return finished(filled(_shape((size,)), value, _kind(dtype, _guessed(value))), requires_grad, device)
+
+
+def filled(shape: Any, value: Any, kind: np.dtype | None) -> np.ndarray:
+    """An array with one value everywhere; RuntimeError for a number that its dtype cannot hold."""
+    array = dtypes.supported(np.asarray(value))
+    return np.full(shape, array if isinstance(value, np.ndarray) else dtypes.fitted(value, kind or array.dtype), kind)
 
 
 def _like(self: Any, dtype: Any) -> np.dtype:
@@ -286,7 +291,8 @@ def full_like(input: Any, fill_value: Any, *, dtype: Any = None, device: Any = N
     >>> gradlab.full_like(gradlab.tensor([1.0, 2.0]), 7)
     tensor([7., 7.])
     """
-    return finished(np.full(input._array.shape, fill_value, _like(input, dtype)), requires_grad, device)
+    value = fill_value.item() if isinstance(fill_value, TensorBase) else fill_value
+    return finished(filled(input._array.shape, value, _like(input, dtype)), requires_grad, device)
 
 
 def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Any:

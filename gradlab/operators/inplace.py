@@ -11,6 +11,7 @@ from gradlab.operators import indexing, joining, linalg, neural, pointwise, redu
 from gradlab.operators._arguments import axis, is_number
 from gradlab.operators._views import copy
 from gradlab.operators._writing import inplace
+from gradlab.operators.creation import filled as full_array
 from gradlab.operators.creation import source
 from gradlab.operators.pointwise import zeros_like_grad
 
@@ -57,15 +58,12 @@ def copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
 # -- filling -------------------------------------------------------------------------------------------------------------
 
 
-def _full(self, value):
-    return np.full(self.shape, value, self.dtype)
-
-
 def _fill_operators(number_node, tensor_node):
     """torch has nodes of their own for fill_ and for fill."""
+    full = lambda self, value: full_array(self.shape, value, self.dtype)  # noqa: E731
     return (
-        operator(number_node, lambda self, value: _full(self, value), self=lambda g: zeros_like_grad(g)),
-        operator(tensor_node, lambda self, value: _full(self, value), self=lambda g: zeros_like_grad(g), value=lambda g: g.sum()),
+        operator(number_node, full, self=lambda g: zeros_like_grad(g)),
+        operator(tensor_node, full, self=lambda g: zeros_like_grad(g), value=lambda g: g.sum()),
     )
 
 
@@ -106,17 +104,15 @@ def _random(node, draw):
     return inplace(operator(node, draw, self=lambda g: zeros_like_grad(g)))
 
 
-_uniform = _random(
-    "UniformBackward0", lambda self, a, b, generator: source(generator).uniform(a, b, self.shape).astype(self.dtype)
-)
-_normal = _random(
-    "NormalBackward0", lambda self, mean, std, generator: source(generator).normal(mean, std, self.shape).astype(self.dtype)
-)
+def _drawn(self, generator, distribution, *parameters):
+    return getattr(source(generator), distribution)(*parameters, self.shape).astype(self.dtype)
+
+
+_uniform = _random("UniformBackward0", lambda self, a, b, generator: _drawn(self, generator, "uniform", a, b))
+_normal = _random("NormalBackward0", lambda self, mean, std, generator: _drawn(self, generator, "normal", mean, std))
+_integers = _random("RandomBackward0", lambda self, low, high, generator: _drawn(self, generator, "integers", low, high))
 _bernoulli = _random(
     "BernoulliBackward2", lambda self, p, generator: (source(generator).random(self.shape) < p).astype(self.dtype)
-)
-_integers = _random(
-    "RandomBackward0", lambda self, low, high, generator: source(generator).integers(low, high, self.shape).astype(self.dtype)
 )
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import builtins
 import math
 
 import numpy as np
 
 from gradlab.engine import TensorBase, operator
 from gradlab.errors import no_kernel
-from gradlab.operators._arguments import axes, axis
+from gradlab.operators._arguments import axes, axis, check_listed
 from gradlab.operators._views import count_write
 from gradlab.operators.pointwise import mul, where
 from gradlab.operators.reduction import amax, amin, sum, vector_norm
@@ -204,10 +205,7 @@ def _folds(self, other):
         return False
     array = large._array if large is self else np.swapaxes(large._array, -1, -2)
     steps = zip(array.strides[:-2], array.strides[1:-1], array.shape[1:-1])
-    return array.size == 0 or builtins_all([s == following * n for s, following, n in steps])
-
-
-builtins_all = all
+    return array.size == 0 or builtins.all([s == following * n for s, following, n in steps])
 
 
 def _folded(self, other):
@@ -281,7 +279,7 @@ def _parsed(equation, operands):
     terms = left.split(",")
     if len(terms) != len(operands):
         raise RuntimeError(f"einsum(): {len(terms)} terms in the equation {equation!r}, but {len(operands)} operands")
-    wide = builtins_max([x.ndim - len(term.replace("...", "")) for term, x in zip(terms, operands) if "..." in term], default=0)
+    wide = builtins.max([x.ndim - len(term.replace("...", "")) for term, x in zip(terms, operands) if "..." in term], default=0)
     found = [_labels(term, x.ndim, wide) for term, x in zip(terms, operands)]
     if arrow:
         out = _labels(right, None, wide)
@@ -292,9 +290,6 @@ def _parsed(equation, operands):
     if len(set(out)) != len(out) or not set(out) <= known | set(range(wide)):
         raise RuntimeError(f"einsum(): the output {right!r} repeats a label or has one that no operand has")
     return found, out
-
-
-builtins_max = max
 
 
 def _aligned(x, labels, order):
@@ -326,11 +321,12 @@ def einsum(equation, *operands):
         raise NotImplementedError("einsum(): gradlab takes an equation, einsum('i,i', v, v), and no lists of dims.")
     if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
         operands = tuple(operands[0])
+    check_listed(operands)
     labels, out = _parsed(equation, operands)
     rest = sorted({c for term in labels for c in term if c not in out}, key=str)
     order = [*out, *rest]
     _check_label_sizes(labels, operands)
-    last = {c: builtins_max([n for n, term in enumerate(labels) if c in term], default=0) for c in order}
+    last = {c: builtins.max([n for n, term in enumerate(labels) if c in term], default=0) for c in order}
     parts = [_aligned(x, term, order) for x, term in zip(operands, labels)]
     result, summed = parts[0], range(len(out), len(order))
     alone = [d for d in summed if last[order[d]] == 0]
@@ -381,7 +377,7 @@ def tensordot(a, b, dims=2):
     gradlab.Size([2, 5])
     """
     if isinstance(dims, int):
-        if dims < 0 or dims > builtins_min(a.ndim, b.ndim):
+        if dims < 0 or dims > builtins.min(a.ndim, b.ndim):
             raise RuntimeError(f"tensordot expects dims >= 0 and at most the number of dims, but got dims={dims}")
         over_a, over_b = list(range(a.ndim - dims, a.ndim)), list(range(dims))
     else:
@@ -399,8 +395,6 @@ def tensordot(a, b, dims=2):
     right = reshape(permute(b, over_b + free_b), (inner, math.prod([b.shape[d] for d in free_b])))
     return reshape(mm(left, right), [a.shape[d] for d in free_a] + [b.shape[d] for d in free_b])
 
-
-builtins_min = min
 
 # -- inverse, singular values, norms ---------------------------------------------------------------------------------------
 

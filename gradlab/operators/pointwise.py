@@ -67,10 +67,25 @@ divide = operator(
 divide_number = operator("DivBackward1", lambda self, other: self / other, self=lambda g, other: g / other, promote="float")
 
 
+def _floor_divided(self, other):
+    return np.floor_divide(self, _divisor(other, self))
+
+
+def _divisor(other, self):
+    """torch divides no integers by zero; for floats the quotient is infinite or nan."""
+    if not np.all(other) and np.size(self) and np.result_type(self, other).kind != "f":
+        raise RuntimeError("ZeroDivisionError: an integer is divided by zero; convert with .float() first for inf or nan")
+    return other
+
+
+def _remainder(self, other):
+    return _wrapping(np.remainder, self, _divisor(other, self))
+
+
 def _divide_rounded(self, other, rounding_mode):
     if rounding_mode == "floor":
-        return np.floor_divide(self, other)
-    out = np.trunc(np.true_divide(self, other))
+        return _floor_divided(self, other)
+    out = np.trunc(np.true_divide(self, _divisor(other, self)))
     return out.astype(np.result_type(self, other), copy=False)
 
 
@@ -79,14 +94,12 @@ divide_rounded = operator(
 )
 remainder_tensor = operator(
     "RemainderBackward1",
-    np.remainder,
+    _remainder,
     self=lambda g: g,
     other=lambda g, self, other: -g * divide_rounded(self, other, "floor"),
     promote="numbers",
 )
-remainder_number = operator(
-    "RemainderBackward0", lambda self, other: _wrapping(np.remainder, self, other), self=lambda g: g, promote="numbers"
-)
+remainder_number = operator("RemainderBackward0", _remainder, self=lambda g: g, promote="numbers")
 neg = operator("NegBackward0", lambda self: _negative(self), self=lambda g: -g)
 reciprocal = operator(
     "ReciprocalBackward0", lambda self: 1 / self, self=lambda g, result: -g * (result * result), promote="float"
@@ -186,11 +199,9 @@ def _underivable(name):
 
 
 floor_divide = operator(
-    "NotImplemented", np.floor_divide, promote="numbers", self=_underivable("floor_divide"), other=_underivable("floor_divide")
+    "NotImplemented", _floor_divided, promote="numbers", self=_underivable("floor_divide"), other=_underivable("floor_divide")
 )
-number_remainder = operator(
-    "NotImplemented", lambda self, other: _wrapping(np.remainder, self, other), other=_underivable("remainder"), promote="numbers"
-)
+number_remainder = operator("NotImplemented", _remainder, other=_underivable("remainder"), promote="numbers")
 
 
 def remainder(self, other):
@@ -658,7 +669,7 @@ finite = operator(
 )
 addcmul = operator(
     "AddcmulBackward0",
-    lambda self, tensor1, tensor2, value=1: self + value * tensor1 * tensor2,
+    lambda self, tensor1, tensor2, value=1: self + dtypes.fitted(value, self.dtype) * tensor1 * tensor2,
     self=lambda g: g,
     tensor1=lambda g, tensor2, value: g * (tensor2 * value),
     tensor2=lambda g, tensor1, value: g * (tensor1 * value),

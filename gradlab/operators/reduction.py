@@ -14,8 +14,14 @@ from gradlab.operators._arguments import axes, axis, count, index, kept, one_dim
 from gradlab.operators._sums import average, free, reduced, running, variance, wide
 from gradlab.operators.indexing import place, place_sum
 from gradlab.operators.joining import concatenated, flipped
-from gradlab.operators.pointwise import exp, sign, where, zeros_like_grad
+from gradlab.operators.pointwise import exp, maximum, minimum, sign, where, zeros_like_grad
 from gradlab.operators.shape import cast, cut, expand_to
+
+
+def _all_dims(shape, dims, keepdim, *values):
+    """Reduced values with the dims that were left out as 1."""
+    return values if keepdim else [x.reshape(kept(shape, dims)) for x in values]
+
 
 # -- sums and means ----------------------------------------------------------------------------------------------------
 
@@ -307,8 +313,7 @@ def _back(g, indices, shape, dim, keepdim=True):
     shape = tuple(shape)
     if not shape:
         return g
-    if not keepdim:
-        g, indices = g.reshape(kept(shape, (dim,))), indices.reshape(kept(shape, (dim,)))
+    g, indices = _all_dims(shape, (dim,), keepdim, g, indices)
     return place(g, shape, dim, indices)
 
 
@@ -340,9 +345,9 @@ def _median_rank(self, dim):
     return middle
 
 
-def _numbers(self):
+def _numbers(self, name="median, kthvalue or topk"):
     if self.dtype.kind == "b":
-        raise no_kernel("median, kthvalue or topk", self.dtype)
+        raise no_kernel(name, self.dtype)
     return self
 
 
@@ -380,10 +385,23 @@ median_all = operator(
     promote="numbers",
 )
 
-Max, Min = namedtuple("max", "values indices"), namedtuple("min", "values indices")
-Median, Kthvalue = namedtuple("median", "values indices"), namedtuple("kthvalue", "values indices")
-Sort, Topk = namedtuple("sort", "values indices"), namedtuple("topk", "values indices")
-Cummax, Cummin = namedtuple("cummax", "values indices"), namedtuple("cummin", "values indices")
+class Picked(namedtuple("Picked", "values indices")):
+    """What `max(dim)` and its kin return: the elements that were picked, and where they stood. It shows itself as in torch."""
+
+    __slots__ = ()
+
+    def __reduce__(self):
+        return _picked_by, (type(self).__name__, tuple(self))
+
+    def __repr__(self):
+        return f"gradlab.return_types.{type(self).__name__}(\nvalues={self.values!r},\nindices={self.indices!r})"
+
+
+def _picked_by(name, pair):
+    return _KINDS[name](*pair)
+
+
+_KINDS = {name: type(name, (Picked,), {"__slots__": ()}) for name in "max min median kthvalue sort topk cummax cummin".split()}
 
 
 def max(self, dim=None, keepdim=False):
@@ -396,13 +414,11 @@ def max(self, dim=None, keepdim=False):
     >>> x.max(), x.max(dim=1).indices
     (tensor(7.), tensor([1, 0]))
     """
-    from gradlab.operators.pointwise import maximum
-
     if dim is None:
         return max_all(self)
     if not isinstance(dim, int) and hasattr(dim, "shape"):
         return maximum(self, dim)
-    return Max(*max_dim(self, axis(dim, self.ndim), keepdim))
+    return _picked_by("max", max_dim(self, axis(dim, self.ndim), keepdim))
 
 
 def min(self, dim=None, keepdim=False):
@@ -413,13 +429,11 @@ def min(self, dim=None, keepdim=False):
     >>> gradlab.min(x), gradlab.min(x, dim=1).values
     (tensor(1.), tensor([1., 2.]))
     """
-    from gradlab.operators.pointwise import minimum
-
     if dim is None:
         return min_all(self)
     if not isinstance(dim, int) and hasattr(dim, "shape"):
         return minimum(self, dim)
-    return Min(*min_dim(self, axis(dim, self.ndim), keepdim))
+    return _picked_by("min", min_dim(self, axis(dim, self.ndim), keepdim))
 
 
 def median(self, dim=None, keepdim=False):
@@ -429,7 +443,7 @@ def median(self, dim=None, keepdim=False):
     >>> gradlab.median(gradlab.tensor([3.0, 1.0, 4.0, 2.0]))
     tensor(2.)
     """
-    return median_all(self) if dim is None else Median(*median_dim(self, axis(dim, self.ndim), keepdim))
+    return median_all(self) if dim is None else _picked_by("median", median_dim(self, axis(dim, self.ndim), keepdim))
 
 
 def kthvalue(self, k, dim=-1, keepdim=False):
@@ -443,14 +457,12 @@ def kthvalue(self, k, dim=-1, keepdim=False):
     dim, k = axis(dim, self.ndim), index(k, "k")
     if not 1 <= k <= (self.shape[dim] if self.ndim else 1):
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {dim}")
-    return Kthvalue(*kth_value(self, k, dim, keepdim))
+    return _picked_by("kthvalue", kth_value(self, k, dim, keepdim))
 
 
 def _share(g, self, result, dim, keepdim):
     dims = axes(dim, len(self.shape))
-    if not keepdim:
-        shape = kept(self.shape, dims)
-        g, result = g.reshape(shape), result.reshape(shape)
+    g, result = _all_dims(self.shape, dims, keepdim, g, result)
     ties = self == result
     return where(ties, g / ties.sum(axis=dims, keepdims=True), 0)
 
@@ -535,7 +547,7 @@ def cummax(self, dim):
     >>> values, indices
     (tensor([2., 2., 3.]), tensor([0, 0, 2]))
     """
-    return Cummax(*running_max(self, axis(dim, self.ndim)))
+    return _picked_by("cummax", running_max(self, axis(dim, self.ndim)))
 
 
 def cummin(self, dim):
@@ -546,7 +558,7 @@ def cummin(self, dim):
     >>> values, indices
     (tensor([2., 1., 1.]), tensor([0, 1, 1]))
     """
-    return Cummin(*running_min(self, axis(dim, self.ndim)))
+    return _picked_by("cummin", running_min(self, axis(dim, self.ndim)))
 
 
 def _order(self, dim, descending):
@@ -575,7 +587,9 @@ def sort(self, dim=-1, descending=False, stable=None):
     tensor([2, 0, 1])
     """
     dim = axis(dim, self.ndim)
-    return Sort(*(sorted_by(self, dim, descending) if stable is None else sorted_stable(self, dim, descending, stable)))
+    return _picked_by(
+        "sort", sorted_by(self, dim, descending) if stable is None else sorted_stable(self, dim, descending, stable)
+    )
 
 
 def argsort(self, dim=-1, descending=False, stable=None):
@@ -603,7 +617,7 @@ def topk(self, k, dim=-1, largest=True, sorted=True):
     dim, k = axis(dim, self.ndim), index(k, "k")
     if not 0 <= k <= (self.shape[dim] if self.ndim else 1):
         raise RuntimeError("selected index k out of range")
-    return Topk(*top(self, dim, k, largest))
+    return _picked_by("topk", top(self, dim, k, largest))
 
 
 # -- norms and log-sum-exp ----------------------------------------------------------------------------------------------
@@ -620,9 +634,7 @@ def _lse(self, dim, keepdim):
 
 
 def _lse_grad(g, self, result, dim, keepdim):
-    if not keepdim:
-        shape = kept(self.shape, axes(dim, len(self.shape)))
-        g, result = g.reshape(shape), result.reshape(shape)
+    g, result = _all_dims(self.shape, axes(dim, len(self.shape)), keepdim, g, result)
     return g * exp(self - result)
 
 
@@ -660,9 +672,7 @@ def _norm_of(size, ord, dims, keepdim):
 def _norm_grad(g, self, ord, result, dim, keepdim):
     """Zero where the norm is zero (the smallest subgradient), as in torch."""
     dims = axes(dim, len(self.shape))
-    if not keepdim:
-        shape = kept(self.shape, dims)
-        g, result = g.reshape(shape), result.reshape(shape)
+    g, result = _all_dims(self.shape, dims, keepdim, g, result)
     if ord == 0:
         return None
     if ord == 1:
@@ -704,6 +714,8 @@ def vector_norm(self, ord=2, dim=None, keepdim=False, *, dtype=None):
 
 def _arg(find):
     def forward(self, dim=None, keepdim=False):
+        if self.dtype.kind == "b":
+            raise RuntimeError(f"{find.__name__}(): does not support bool input; convert with .long() first")
         if not self.size and (dim is None or not self.shape[axis(dim, self.ndim)]):
             raise IndexError("argmax()/argmin(): Expected reduction dim to be specified and to have non-zero size.")
         if dim is None or not self.ndim:
@@ -718,7 +730,7 @@ argmin = operator(None, _arg(np.argmin))
 any = operator(None, lambda self, dim=None, keepdim=False: np.any(self, axis=axes(dim, self.ndim), keepdims=keepdim))
 all = operator(None, lambda self, dim=None, keepdim=False: np.all(self, axis=axes(dim, self.ndim), keepdims=keepdim))
 count_nonzero = operator(None, lambda self, dim=None: np.count_nonzero(self, axis=axes(dim, self.ndim)))
-bincount = operator(None, lambda self, weights=None, minlength=0: np.bincount(self, weights, minlength))
+bincount = operator(None, lambda self, weights=None, minlength=0: np.bincount(_numbers(self, "bincount"), weights, minlength))
 unique = operator(None, lambda self: np.unique(self))
 
 

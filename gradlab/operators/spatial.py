@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from gradlab import dtypes
 from gradlab.engine import operator
 from gradlab.errors import no_kernel
 from gradlab.operators._sums import wide
@@ -310,7 +311,7 @@ def _constant_pad(self, padding, value):
             raise RuntimeError(f"pad: the padding {(before, after)} removes more than dim {dim} of size {size} has")
         inner[dim] = slice(max(-before, 0), max(size + min(after, 0), 0))
         widths[dim] = (max(before, 0), max(after, 0))
-    return np.pad(self[tuple(inner)], widths, constant_values=value)
+    return np.pad(self[tuple(inner)], widths, constant_values=dtypes.fitted(value, self.dtype))
 
 
 constant_pad = operator(

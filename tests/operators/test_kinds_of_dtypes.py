@@ -17,7 +17,8 @@ def outcome(lib, program):
         result = eval(program, names | {"b4": T.ones(1, 1, 4, 4, dtype=T.bool)})
     except Exception as error:
         return type(error)
-    return str(result.dtype).split(".")[-1], np.array(result.tolist(), float).round(5).tolist()
+    values = np.array(result.tolist(), float).round(5) + 0.0  # no -0.0
+    return str(result.dtype).split(".")[-1], str(values.tolist())  # as text: nan is nan
 
 
 def programs(text):
@@ -56,7 +57,26 @@ FILLS = """
 i.masked_fill(b, 1.0) | i.masked_fill(b, 0.5) | i.masked_fill(b, -1.7) | i.masked_fill(b, float('inf'))
 i.masked_fill(b, float('nan')) | i.masked_fill(b, True) | i.masked_fill(b, T.tensor(0.5)) | i.masked_fill_(b, 1.0)
 i.masked_fill_(b, 0.5) | u.masked_fill(b, 300) | u.masked_fill(b, -1) | b.masked_fill(~b, 2) | b.masked_fill(~b, 0.5)
-f.masked_fill(b, 3) | i8.masked_fill_(b, -200) | i8.masked_fill(b, 7.0)
+f.masked_fill(b, 3) | i8.masked_fill_(b, -200) | i8.masked_fill(b, 7.0) | u.fill_(300) | u.fill_(-1) | i.fill_(1.7) | b.fill_(2)
+u.fill_(T.tensor(300)) | T.full_like(u, 300) | T.full_like(u, -1) | T.full_like(f, T.tensor(3)) | T.full((2,), 300, dtype=T.uint8)
+T.full((2,), -1, dtype=T.uint8) | T.full((2,), 1.7, dtype=T.int64) | T.full((2,), float('nan'), dtype=T.int64)
+T.full((2,), 1e300) | f.fill_(1e300) | f.half().fill_(70000) | f.half().fill_(65504) | f.fill_(float('inf'))
+f.fill_(-float('nan'))
+f.masked_fill(b, 1e300) | f.masked_fill(b, float('inf')) | f.index_fill(0, i0, 1e300) | f.scatter(0, i0, 1e300)
+F.pad(f, (1, 1), value=1e300) | F.pad(u, (1, 1), value=300) | F.pad(i, (1, 1), value=1.5)
+T.addcmul(u, u, u, value=300) | T.addcmul(u, u, u, value=2) | T.addcmul(i, i, i, value=0.5) | T.addcmul(i, i, i, value=-2)
+T.addcmul(f, f, f, value=0.5) | i.addcmul_(i, i, value=2)
+"""
+DIVISION_BY_ZERO = """
+i//0 | i//i0 | i%0 | i%i0 | u//0 | u%0 | b//b | b%b | 5//i0 | 5%i0 | i//0.0 | i%0.0 | f//0 | f%0 | f//i0 | f%i0 | i/0
+i/i0 | f/i0 | T.div(i, 0, rounding_mode='floor') | T.div(i, i0, rounding_mode='trunc')
+T.div(f, 0, rounding_mode='trunc') | i.floor_divide(i0)
+i.remainder(i0) | i.remainder_(0) | i.div_(0, rounding_mode='floor') | T.zeros(0, dtype=T.int64)//0
+i//T.tensor(0) | i%T.tensor(0.0)
+"""
+PLACES_OF_MASKS = """
+b.argmax() | b.argmin() | b.argmax(0) | b2.argmin(1) | b.bincount()
+b.long().bincount() | b.long().argmax() | i.argmax() | u.bincount()
 """
 NETWORKS = """
 F.mse_loss(i, i) | F.mse_loss(f, i) | F.mse_loss(b, b) | F.huber_loss(i, i) | F.huber_loss(f, i) | F.smooth_l1_loss(i, i)
@@ -83,7 +103,7 @@ F.nll_loss(T.zeros(1, 2, 2), i0[None], i) | F.nll_loss(T.zeros(0, 2), i0[:0], i)
 """
 
 
-@pytest.mark.parametrize("program", programs(MASKS + INTEGERS + SMALL + FILLS + NETWORKS))
+@pytest.mark.parametrize("program", programs(MASKS + INTEGERS + SMALL + FILLS + DIVISION_BY_ZERO + PLACES_OF_MASKS + NETWORKS))
 def test_as_in_torch(program):
     wanted, got = outcome(torch, program), outcome(gradlab, program)
     if isinstance(wanted, type) and isinstance(got, type):
