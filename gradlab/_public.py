@@ -209,8 +209,11 @@ def public(function: Callable, name: str | None = None, tensors: frozenset[str] 
             args = _with_a_tensor(label, args, options)
         if not options:
             return function(*args)
-        if not args and "input" in options and "input" not in check.parameters:
-            return wrapper(options.pop("input"), **options)
+        if "input" in options and "input" not in check.parameters:
+            if label == "where":  # its input comes second
+                options["self"] = options.pop("input")
+            elif not args:
+                return wrapper(options.pop("input"), **options)
         if renames:
             _renamed(options, check.parameters)
         check.named(options)

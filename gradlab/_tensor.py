@@ -46,6 +46,17 @@ class Size(tuple):
         found = tuple.__getitem__(self, key)
         return Size(found) if isinstance(key, slice) else found
 
+    def __add__(self, other: Any) -> Any:
+        return Size(tuple.__add__(self, other)) if isinstance(other, tuple) else NotImplemented
+
+    def __radd__(self, other: Any) -> Any:
+        return Size(tuple(other) + tuple(self)) if isinstance(other, tuple) else NotImplemented
+
+    def __mul__(self, times: Any) -> Any:
+        return Size(tuple.__mul__(self, times))
+
+    __rmul__ = __mul__
+
 
 def _rebuilt(cls: type, array: np.ndarray, requires_grad: bool) -> Any:
     """What unpickling calls."""
@@ -128,7 +139,7 @@ class Tensor(TensorBase, results=True):
         ):
             if isinstance(data[0], np.ndarray) and data[0].dtype.kind not in "biuf":
                 dtypes.supported(data[0])
-            array = creation._to_array(data[0], dtypes.get_default_dtype())
+            array = dtypes.array_of(creation.plain(data[0]), dtypes.get_default_dtype())
         elif data and not (isinstance(data[0], (int, np.integer, Size))):
             raise TypeError(f"new(): data must be a sequence (got {type(data[0]).__name__}); gradlab.tensor takes a number")
         else:
@@ -497,7 +508,7 @@ class Tensor(TensorBase, results=True):
         return joining.flip(self, 0) if self._array.ndim else self
 
     def __contains__(self, element: Any) -> bool:
-        if not isinstance(element, (Tensor, int, float, bool)):
+        if not isinstance(element, (Tensor, int, float, np.generic)):
             raise RuntimeError(
                 "Tensor.__contains__ only supports Tensor or scalar, but you passed in a "
                 f"{type(element).__name__}."

@@ -1,4 +1,4 @@
-"""dtypes by torch's names over numpy's, the default dtype, and torch's promotion rules.
+"""dtypes by torch's names over numpy's, the default dtype, torch's promotion rules, and arrays of Python data.
 
 Promotion source: https://docs.pytorch.org/docs/stable/tensor_attributes.html#type-promotion-doc
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import builtins
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,7 @@ half, float, double, short, int, long = float16, float32, float64, int16, int32,
 
 _ALL = (float16, float32, float64, int8, int16, int32, int64, uint8, bool)
 _BY_NUMPY = {d.numpy: d for d in _ALL}
+_BY_PYTHON = {builtins.float: float64, builtins.int: int64, builtins.bool: bool}
 _default = float32
 
 
@@ -55,18 +57,13 @@ def of(kind: np.dtype) -> dtype:
 
 
 def to_numpy(kind: Any) -> np.dtype:
-    """The numpy dtype for a gradlab dtype, a Python type or a numpy dtype; TypeError for anything else."""
-    if isinstance(kind, dtype):
-        return kind.numpy
-    if kind is builtins.float:
-        return _default.numpy
-    try:
-        found = _BY_NUMPY.get(np.dtype(kind))
-    except TypeError:
-        found = None
-    if found is None:
-        raise TypeError(f"gradlab has no dtype for {kind!r}; it has {', '.join(d.name for d in _ALL)}.")
-    return found.numpy
+    """The numpy dtype for a gradlab dtype or a Python type (float is float64, as in torch); TypeError for anything else."""
+    if isinstance(kind, type):
+        kind = _BY_PYTHON.get(kind, kind)
+    if not isinstance(kind, dtype):
+        names = ", ".join(f"gradlab.{d.name}" for d in _ALL)
+        raise TypeError(f"argument 'dtype' must be a gradlab dtype, not {type(kind).__name__} {kind!r}: {names}")
+    return kind.numpy
 
 
 def supported(array: np.ndarray) -> np.ndarray:
@@ -191,6 +188,8 @@ def wrapped(number: Any, kind: np.dtype) -> Any:
 
 def fitted(number: Any, kind: np.dtype) -> Any:
     """A number in this dtype, without its fraction in an integer one; RuntimeError where it is too large."""
+    if isinstance(number, complex):
+        raise NotImplementedError(errors.COMPLEX)
     errors.check_in_range(number, kind)
     return np.asarray(number).astype(kind)[()]
 
@@ -205,3 +204,60 @@ def _number_dtype(x: Any) -> np.dtype:
     if isinstance(x, complex):
         raise NotImplementedError(errors.COMPLEX)
     return int64.numpy if isinstance(x, builtins.int | np.integer) else _default.numpy
+
+
+def guessed(data: Any) -> np.dtype | None:
+    """The dtype of Python numbers: the default one for floats, int64, bool; None where an array alone says it."""
+    if isinstance(data, (np.ndarray, np.generic)):
+        return None
+    kinds: set[Any] = set()
+    stack = [data]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, (list, tuple)):
+            stack.extend(item)
+        else:
+            kinds.add(item.dtype if isinstance(item, (np.ndarray, np.generic)) else type(item))
+    found = [kind if isinstance(kind, np.dtype) else _python_dtype(kind) for kind in kinds]
+    if not found:
+        return _default.numpy
+    return None if None in found else functools.reduce(promote_types, found)
+
+
+def _python_dtype(kind: type) -> np.dtype | None:
+    if issubclass(kind, builtins.float):
+        return _default.numpy
+    if issubclass(kind, builtins.int):
+        return np.dtype(builtins.bool if kind is builtins.bool else np.int64)
+    if issubclass(kind, str):
+        raise TypeError("new(): invalid data type 'str'")
+    if issubclass(kind, (complex, Sequence)) or hasattr(kind, "__array__") or hasattr(kind, "__array_interface__"):
+        return None
+    raise RuntimeError(f"Could not infer dtype of {kind.__name__}")
+
+
+def array_of(data: Any, wanted: Any) -> np.ndarray:
+    """A fresh array of numbers, nested lists or an array, in a dtype if one is given.
+
+    ValueError for ragged lists, TypeError for what is not numbers, RuntimeError for numbers that the dtype cannot hold.
+    """
+    found = guessed(data)
+    exact = float64.numpy if wanted is not None and found is not None and found.kind == "f" else found
+    try:
+        array = np.array(data, dtype=exact)
+    except ValueError as error:
+        raise ValueError(f"expected a sequence whose parts have equal lengths: {error}") from None
+    except OverflowError as error:
+        raise RuntimeError(f"value cannot be converted to type {exact} without overflow: {error}") from None
+    if array.dtype.kind in "OUS":
+        raise TypeError(f"new(): data must be numbers, got {type(data).__name__} with dtype {array.dtype}")
+    array = np.array(supported(array.astype(array.dtype.newbyteorder("="), copy=False)), order="C")
+    return array if wanted is None else _held(array, to_numpy(wanted), checked=found is not None)
+
+
+def _held(array: np.ndarray, kind: np.dtype, checked: builtins.bool) -> np.ndarray:
+    """Numbers in another dtype; those of Python are looked at before an integer dtype would wrap them."""
+    if checked and array.size and kind.kind in "iu":
+        for number in (array.min(), array.max()):
+            errors.check_in_range(number.item(), kind)
+    return array.astype(kind, copy=False)

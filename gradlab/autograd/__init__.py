@@ -7,11 +7,13 @@ from typing import Any
 
 from gradlab._backward import backward, grad
 from gradlab.autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
-from gradlab.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
 from gradlab.engine import SavedTensor
 
 _LATER = {
     "Function": "function",
+    "GradcheckError": "_gradcheck",
+    "gradcheck": "_gradcheck",
+    "gradgradcheck": "_gradcheck",
     "Variable": "variable",
     "detect_anomaly": "anomaly",
     "is_anomaly_check_nan_enabled": "anomaly",
@@ -21,13 +23,10 @@ _LATER = {
 _ROOMS = ("forward_ad", "function", "functional", "graph", "variable")
 
 __all__ = [
-    "GradcheckError",
     "SavedTensor",
     "backward",
     "enable_grad",
     "grad",
-    "gradcheck",
-    "gradgradcheck",
     "inference_mode",
     "no_grad",
     "set_grad_enabled",

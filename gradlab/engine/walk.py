@@ -237,7 +237,7 @@ def has_all_its_memory(array: Any) -> bool:
 def fit(g: Any, shape: tuple, dtype: np.dtype, into: Node) -> Any:
     """A gradient summed to the shape, and cast to the dtype, of the tensor that it is for. On arrays and on tensors."""
     if g.shape != shape:
-        g = sum_to(g.astype(np.float32) if g.dtype == np.float16 else g, shape, into)  # as torch sums float16
+        g = sum_to(g, shape, into)
     if isinstance(g, TensorBase):
         return g if g._array.dtype == dtype else g.to(dtype)
     return g if g.dtype == dtype else g.astype(dtype)
@@ -247,9 +247,9 @@ def sum_to(g: Any, shape: tuple, into: Any = None) -> Any:
     """Undo broadcasting: sum the axes that were added or stretched."""
     extra = g.ndim - len(shape)
     if type(g) is np.ndarray and shape and g.shape[extra:] == shape:
-        if g.ndim == 2 and len(g) <= 1024:
+        if g.ndim == 2 and len(g) <= 1024 and g.itemsize > 2:
             return ones(len(g), g.dtype).dot(g)  # a bias's gradient: a product takes a third of the time of a sum
-        return np.add.reduce(g, tuple(range(extra)))
+        return np.add.reduce(g, tuple(range(extra)), np.float64)  # row by row, which takes digits
     stretched = [i for i, n in enumerate(shape) if n != g.shape[i + extra]] if extra >= 0 else [-1]
     if any(i < 0 or shape[i] != 1 for i in stretched):
         raise errors.invalid_gradient(g.shape, shape, into)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradlab.autograd.grad_mode import no_grad
-from gradlab.operators.creation import source
+from gradlab.random import source
 
 _GAINS = {"linear": 1.0, "conv1d": 1.0, "conv2d": 1.0, "sigmoid": 1.0, "tanh": 5.0 / 3, "relu": math.sqrt(2.0), "selu": 3.0 / 4}
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from gradlab import random
 from gradlab.operators import creation, indexing, inplace, joining, linalg, neural, pointwise, reduction, shape
 from gradlab.operators._docs import DOCS
-from gradlab.operators.creation import get_rng_state, set_rng_state
 from gradlab.operators.joining import stack
 
-__all__ = ["CREATION", "LINALG", "PUBLIC", "SPECIAL", "get_rng_state", "set_rng_state", "stack"]
+__all__ = ["CREATION", "LINALG", "PUBLIC", "SPECIAL", "stack"]
 
 
 def _by_name(module: Any, names: str) -> dict[str, Callable]:
@@ -64,12 +64,12 @@ SPECIAL: dict[str, Callable] = {
     "softmax": neural.softmax,
     "log_softmax": neural.log_softmax,
 }
-CREATION: dict[str, Callable] = _by_name(
-    creation,
-    "tensor as_tensor from_numpy scalar_tensor zeros ones empty full zeros_like ones_like empty_like full_like eye arange "
-    "linspace meshgrid Generator default_generator manual_seed initial_seed get_rng_state set_rng_state rand randn randint "
-    "randperm rand_like randn_like randint_like normal bernoulli multinomial",
-)
+CREATION: dict[str, Callable] = {
+    **_by_name(creation, "tensor as_tensor from_numpy scalar_tensor zeros ones empty full zeros_like ones_like empty_like"),
+    **_by_name(creation, "full_like eye arange linspace meshgrid rand randn randint randperm rand_like randn_like randint_like"),
+    **_by_name(creation, "normal bernoulli multinomial"),
+    **_by_name(random, "Generator default_generator manual_seed initial_seed get_rng_state set_rng_state"),
+}
 
 for _name, _function in PUBLIC.items():  # an operator with no node has no name of its own
     if getattr(_function, "operator", None) is not None and _function.operator.node_name is None:

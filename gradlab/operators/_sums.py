@@ -22,25 +22,31 @@ def wide(x):
     return x.astype(np.float32) if isinstance(x, (np.ndarray, np.float16)) and x.dtype == _HALF else x
 
 
-def _accumulator(x):
-    return np.int64 if x.dtype.kind in "bui" else np.float32 if x.dtype == _HALF else None
-
-
 def reduced(ufunc, x, dims=None, keepdims=False):
     """A sum or product of an array over one dim, several, or (None) all of them."""
-    out = ufunc.reduce(x, dims, _accumulator(x), keepdims=keepdims)
-    return out.astype(_HALF) if x.dtype == _HALF else out
+    if x.dtype.kind in "bui":
+        return ufunc.reduce(x, dims, np.int64, keepdims=keepdims)
+    return ufunc.reduce(x, dims, _accumulator(x, dims), keepdims=keepdims).astype(x.dtype, copy=False)
+
+
+def _accumulator(x, dims):
+    """numpy adds pairwise along the innermost dim only; many rows that are added one by one need more digits."""
+    if x.size > 1000 and dims is not None and count(x.shape, dims) > 1000 and np.argmin(np.abs(x.strides)) not in dims:
+        return np.float64
+    return np.float32 if x.dtype == _HALF else None
 
 
 def running(ufunc, x, dim):
-    """The sums or products along a dim so far."""
-    out = ufunc.accumulate(x, dim, _accumulator(x))
-    return out.astype(_HALF) if x.dtype == _HALF else out
+    """The sums or products along a dim so far, in more digits than they are given, as in torch."""
+    kind = np.int64 if x.dtype.kind in "bui" else np.float32 if x.dtype == _HALF else np.float64
+    out = ufunc.accumulate(x, dim, kind)
+    return out if x.dtype.kind in "bui" else out.astype(x.dtype, copy=False)
 
 
 def average(x, dims, keepdims=False):
     """The mean of an array over dims; nan of no elements."""
-    return (np.add.reduce(wide(x), dims, keepdims=keepdims) / (count(x.shape, dims) or math.nan)).astype(x.dtype, copy=False)
+    total = np.add.reduce(x, dims, _accumulator(x, dims), keepdims=keepdims)
+    return (total / (count(x.shape, dims) or math.nan)).astype(x.dtype, copy=False)
 
 
 def free(shape, dims, correction):

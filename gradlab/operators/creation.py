@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import functools
 import math
-from collections.abc import Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,6 +12,7 @@ from gradlab.devices import device as check_device
 from gradlab.engine import TensorBase, make, modes
 from gradlab.engine.modes import EXTRAS, notify
 from gradlab.operators._arguments import check_listed, index, sizes
+from gradlab.random import source
 
 
 def finished(array: np.ndarray, requires_grad: bool = False, device: Any = None) -> Any:
@@ -38,10 +36,10 @@ def check_requires_grad(wanted: Any) -> None:
 # -- from data -----------------------------------------------------------------------------------------------------------
 
 
-def _plain(data: Any) -> Any:
+def plain(data: Any) -> Any:
     """Nested lists with the tensors in them taken to plain values: one element each, as in torch."""
     if isinstance(data, (list, tuple)):
-        return [_element(item) if isinstance(item, TensorBase) else _plain(item) for item in data]
+        return [_element(item) if isinstance(item, TensorBase) else plain(item) for item in data]
     return data._array if isinstance(data, TensorBase) else data
 
 
@@ -51,51 +49,6 @@ def _element(tensor: Any) -> np.ndarray:
             "only one element tensors can be converted to Python scalars. gradlab.stack makes one tensor of several."
         )
     return tensor._array.reshape(())
-
-
-def _guessed(data: Any) -> np.dtype | None:
-    """The dtype of Python numbers: the default one for floats, int64, bool; None where an array alone says it."""
-    if isinstance(data, (np.ndarray, np.generic)):
-        return None
-    kinds: set[Any] = set()
-    stack = [data]
-    while stack:
-        item = stack.pop()
-        if isinstance(item, (list, tuple)):
-            stack.extend(item)
-        else:
-            kinds.add(item.dtype if isinstance(item, (np.ndarray, np.generic)) else type(item))
-    found = [kind if isinstance(kind, np.dtype) else _python_dtype(kind) for kind in kinds]
-    if not found:
-        return dtypes.get_default_dtype().numpy
-    return None if None in found else functools.reduce(dtypes.promote_types, found)
-
-
-def _python_dtype(kind: type) -> np.dtype | None:
-    if issubclass(kind, float):
-        return dtypes.get_default_dtype().numpy
-    if issubclass(kind, int):
-        return np.dtype(bool if kind is bool else np.int64)
-    if issubclass(kind, str):
-        raise TypeError("new(): invalid data type 'str'")
-    if issubclass(kind, (complex, Sequence)) or hasattr(kind, "__array__") or hasattr(kind, "__array_interface__"):
-        return None
-    raise RuntimeError(f"Could not infer dtype of {kind.__name__}")
-
-
-def _to_array(data: Any, dtype: Any) -> np.ndarray:
-    """A fresh array of the data; ValueError for ragged lists, TypeError for what is not numbers."""
-    data = _plain(data)
-    wanted = dtypes.to_numpy(dtype) if dtype is not None else _guessed(data)
-    try:
-        array = np.array(data, dtype=wanted)
-    except ValueError as error:
-        raise ValueError(f"expected a sequence whose parts have equal lengths: {error}") from None
-    except OverflowError as error:
-        raise RuntimeError(f"value cannot be converted to type {wanted} without overflow: {error}") from None
-    if array.dtype.kind in "OUS":
-        raise TypeError(f"new(): data must be numbers, got {type(data).__name__} with dtype {array.dtype}")
-    return np.array(dtypes.supported(array.astype(array.dtype.newbyteorder("="), copy=False)), order="C")
 
 
 def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Any:
@@ -116,7 +69,7 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
             stacklevel=2,
         )
     check_requires_grad(requires_grad)
-    out = finished(_to_array(data, dtype), requires_grad, device)
+    out = finished(dtypes.array_of(plain(data), dtype), requires_grad, device)
     if modes.word == EXTRAS:
         notify("tensor", (data,), out)
     return out
@@ -195,24 +148,24 @@ def _shape(size: tuple, named: Any = None) -> tuple[int, ...]:
     return shape
 
 
-def zeros(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Any:
+def zeros(*shape: Any, size: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Any:
     """Zeros of a shape, given as `zeros(2, 3)` or `zeros((2, 3))`.
 
     >>> import gradlab
     >>> gradlab.zeros(2)
     tensor([0., 0.])
     """
-    return finished(np.zeros(_shape(size), _kind(dtype)), requires_grad, device)
+    return finished(np.zeros(_shape(shape, size), _kind(dtype)), requires_grad, device)
 
 
-def ones(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Any:
+def ones(*shape: Any, size: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Any:
     """Ones of a shape.
 
     >>> import gradlab
     >>> gradlab.ones(2, dtype=gradlab.int64)
     tensor([1, 1])
     """
-    return finished(np.ones(_shape(size), _kind(dtype)), requires_grad, device)
+    return finished(np.ones(_shape(shape, size), _kind(dtype)), requires_grad, device)
 
 
 def empty(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None) -> Any:
@@ -232,20 +185,25 @@ def full(size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, r
     >>> gradlab.full((2,), 7)
     tensor([7, 7])
     """
-    value = fill_value.item() if isinstance(fill_value, TensorBase) else fill_value
-    return finished(filled(_shape((size,)), value, _kind(dtype, _guessed(value))), requires_grad, device)
+    value = _number(fill_value)
+    return finished(filled(_shape((size,)), value, _kind(dtype, dtypes.guessed(value))), requires_grad, device)
 
 
-def filled(shape: Any, value: Any, kind: np.dtype | None) -> np.ndarray:
+def _number(value: Any) -> Any:
+    return value.item() if isinstance(value, (TensorBase, np.generic)) else value
+
+
+def filled(shape: Any, value: Any, kind: np.dtype) -> np.ndarray:
     """An array with one value everywhere; RuntimeError for a number that its dtype cannot hold."""
-    array = dtypes.supported(np.asarray(value))
-    return np.full(shape, array if isinstance(value, np.ndarray) else dtypes.fitted(value, kind or array.dtype), kind)
+    return np.full(shape, value if isinstance(value, np.ndarray) else dtypes.fitted(value, kind), kind)
 
 
-def _like(self: Any, dtype: Any) -> np.dtype:
+def _like(self: Any, dtype: Any, memory_format: Any = None) -> dict[str, Any]:
+    """How an array like another lies in memory: in the same order, unless some of its elements share a place."""
+    kept = memory_format in (None, "preserve_format")
     if not isinstance(self, TensorBase):
         raise TypeError(f"argument 'input' must be Tensor, not {type(self).__name__}")
-    return self._array.dtype if dtype is None else dtypes.to_numpy(dtype)
+    return {"dtype": _kind(dtype, self._array.dtype), "order": "K" if kept and 0 not in self._array.strides else "C"}
 
 
 def zeros_like(
@@ -257,7 +215,7 @@ def zeros_like(
     >>> gradlab.zeros_like(gradlab.tensor([1, 2]))
     tensor([0, 0])
     """
-    return finished(np.zeros(input._array.shape, _like(input, dtype)), requires_grad, device)
+    return finished(np.zeros_like(input._array, **_like(input, dtype, memory_format)), requires_grad, device)
 
 
 def ones_like(
@@ -269,7 +227,7 @@ def ones_like(
     >>> gradlab.ones_like(gradlab.tensor([1.5, 2.5]))
     tensor([1., 1.])
     """
-    return finished(np.ones(input._array.shape, _like(input, dtype)), requires_grad, device)
+    return finished(np.ones_like(input._array, **_like(input, dtype, memory_format)), requires_grad, device)
 
 
 def empty_like(
@@ -281,7 +239,7 @@ def empty_like(
     >>> gradlab.empty_like(gradlab.ones(2, 3)).shape
     gradlab.Size([2, 3])
     """
-    return finished(np.empty(input._array.shape, _like(input, dtype)), requires_grad, device)
+    return finished(np.empty_like(input._array, **_like(input, dtype, memory_format)), requires_grad, device)
 
 
 def full_like(input: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Any:
@@ -291,8 +249,9 @@ def full_like(input: Any, fill_value: Any, *, dtype: Any = None, device: Any = N
     >>> gradlab.full_like(gradlab.tensor([1.0, 2.0]), 7)
     tensor([7., 7.])
     """
-    value = fill_value.item() if isinstance(fill_value, TensorBase) else fill_value
-    return finished(filled(input._array.shape, value, _like(input, dtype)), requires_grad, device)
+    out = np.empty_like(input._array, **_like(input, dtype))
+    out[...] = dtypes.fitted(_number(fill_value), out.dtype)
+    return finished(out, requires_grad, device)
 
 
 def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Any:
@@ -310,7 +269,7 @@ def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, 
 
 
 def arange(
-    start: Any, end: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+    start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Any:
     """From `start` (0) up to but without `end`, by `step`.
 
@@ -319,15 +278,20 @@ def arange(
     (tensor([0, 1, 2]), tensor([0.0000, 0.5000]))
     """
     start, end = (0, start) if end is None else (start, end)
-    start, end, step = [x.item() if isinstance(x, TensorBase) else x for x in (start, end, step)]
+    kind = None if dtype is None else dtypes.to_numpy(dtype)
+    start, end, step = map(_number, (start, end, step))
+    span, pace = end - start, step
+    if kind is not None and kind.kind != "f":
+        start, step = int(start), int(step)
+        span, pace = (int(end) - start, step) if kind == np.int64 else (span, pace)
     if step == 0:
         raise RuntimeError("step must be nonzero")
-    if (end - start) * step < 0:
+    if span * pace < 0:
         raise RuntimeError(f"upper bound and lower bound inconsistent with step sign: {start}, {end}, {step}")
     whole = all(isinstance(x, int) for x in (start, end, step))
-    count = math.ceil((end - start) / step)
+    count = math.ceil(span / pace)
     values = start + step * np.arange(count, dtype=np.int64 if whole else np.float64)
-    return finished(values.astype(_kind(dtype, np.dtype(np.int64) if whole else None)), requires_grad, device)
+    return finished(values.astype(kind or _kind(None, np.dtype(np.int64) if whole else None)), requires_grad, device)
 
 
 def linspace(start: float, end: float, steps: int, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Any:
@@ -337,7 +301,7 @@ def linspace(start: float, end: float, steps: int, *, dtype: Any = None, device:
     >>> gradlab.linspace(0, 1, 5)
     tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
     """
-    start, end = [x.item() if isinstance(x, TensorBase) else x for x in (start, end)]
+    start, end = map(_number, (start, end))
     return finished(np.linspace(start, end, index(steps, "steps")).astype(_kind(dtype)), requires_grad, device)
 
 
@@ -363,103 +327,6 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple:
 # -- random ------------------------------------------------------------------------------------------------------------------
 
 
-class Generator:
-    """A source of random numbers of its own; gradlab's numbers are numpy's (PCG64), not torch's.
-
-    >>> import gradlab
-    >>> g = gradlab.Generator().manual_seed(1)
-    >>> bool((gradlab.rand(2, generator=g) == gradlab.rand(2, generator=g.manual_seed(1))).all())
-    True
-    """
-
-    def __init__(self, device: Any = "cpu") -> None:
-        check_device(device)
-        self._seed = 0
-
-    @cached_property
-    def _source(self) -> np.random.Generator:
-        """Made when first drawn from: loading numpy.random is a fifth of what `import gradlab` may cost."""
-        return np.random.default_rng()
-
-    def manual_seed(self, seed: int) -> Generator:
-        """Start again from a seed.
-
-        >>> import gradlab
-        >>> gradlab.Generator().manual_seed(3).initial_seed()
-        3
-        """
-        self._seed, self._source = int(seed), np.random.default_rng(int(seed) % 2**64)
-        return self
-
-    def initial_seed(self) -> int:
-        """The seed it was last started from.
-
-        >>> import gradlab
-        >>> g = gradlab.Generator().manual_seed(3)
-        >>> g.initial_seed()
-        3
-        """
-        return self._seed
-
-
-default_generator = Generator()
-
-
-def manual_seed(seed: int) -> Generator:
-    """Start gradlab's random numbers from a seed: the same program then draws the same numbers.
-
-    >>> import gradlab
-    >>> _ = gradlab.manual_seed(0)
-    >>> a = gradlab.rand(3)
-    >>> _ = gradlab.manual_seed(0)
-    >>> gradlab.equal(a, gradlab.rand(3))
-    True
-    """
-    return default_generator.manual_seed(seed)
-
-
-def initial_seed() -> int:
-    """The seed of the last manual_seed.
-
-    >>> import gradlab
-    >>> _ = gradlab.manual_seed(3)
-    >>> gradlab.initial_seed()
-    3
-    """
-    return default_generator.initial_seed()
-
-
-def get_rng_state() -> Any:
-    """The state of the random numbers, for `set_rng_state`.
-
-    >>> import gradlab
-    >>> state = gradlab.get_rng_state()
-    >>> a = gradlab.rand(2)
-    >>> gradlab.set_rng_state(state)
-    >>> gradlab.equal(a, gradlab.rand(2))
-    True
-    """
-    return default_generator._source.bit_generator.state
-
-
-def set_rng_state(state: dict) -> None:
-    """Continue from a state that `get_rng_state` gave.
-
-    >>> import gradlab
-    >>> state = gradlab.get_rng_state()
-    >>> a = gradlab.randn(2)
-    >>> gradlab.set_rng_state(state)
-    >>> gradlab.equal(a, gradlab.randn(2))
-    True
-    """
-    default_generator._source.bit_generator.state = state
-
-
-def source(generator: Generator | None = None) -> np.random.Generator:
-    """The numpy generator to draw from."""
-    return (generator or default_generator)._source
-
-
 def _floats(dtype: Any) -> np.dtype:
     kind = _kind(dtype)
     if kind.kind != "f":
@@ -467,7 +334,9 @@ def _floats(dtype: Any) -> np.dtype:
     return kind
 
 
-def rand(*size: Any, generator: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Any:
+def rand(
+    *shape: Any, size: Any = None, generator: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Any:
     """Uniform on [0, 1).
 
     >>> import gradlab
@@ -477,17 +346,19 @@ def rand(*size: Any, generator: Any = None, dtype: Any = None, device: Any = Non
     """
     kind = _floats(dtype)
     draw = np.float64 if kind == np.float64 else np.float32
-    return finished(source(generator).random(_shape(size), dtype=draw).astype(kind, copy=False), requires_grad, device)
+    return finished(source(generator).random(_shape(shape, size), dtype=draw).astype(kind, copy=False), requires_grad, device)
 
 
-def randn(*size: Any, generator: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Any:
+def randn(
+    *shape: Any, size: Any = None, generator: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Any:
     """Normal with mean 0 and standard deviation 1.
 
     >>> import gradlab
     >>> gradlab.randn(2, 3).shape
     gradlab.Size([2, 3])
     """
-    values = source(generator).standard_normal(_shape(size))
+    values = source(generator).standard_normal(_shape(shape, size))
     return finished(np.asarray(values, _floats(dtype)), requires_grad, device)
 
 
@@ -532,7 +403,7 @@ def rand_like(input: Any, *, dtype: Any = None, device: Any = None, requires_gra
     >>> gradlab.rand_like(gradlab.ones(2, 3)).shape
     gradlab.Size([2, 3])
     """
-    return rand(tuple(input.shape), dtype=_like(input, dtype), device=device, requires_grad=requires_grad)
+    return rand(tuple(input.shape), dtype=dtype or input.dtype, device=device, requires_grad=requires_grad)
 
 
 def randn_like(input: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Any:
@@ -542,7 +413,7 @@ def randn_like(input: Any, *, dtype: Any = None, device: Any = None, requires_gr
     >>> gradlab.randn_like(gradlab.ones(2, 3)).shape
     gradlab.Size([2, 3])
     """
-    return randn(tuple(input.shape), dtype=_like(input, dtype), device=device, requires_grad=requires_grad)
+    return randn(tuple(input.shape), dtype=dtype or input.dtype, device=device, requires_grad=requires_grad)
 
 
 def randint_like(input: Any, low: int, high: Any = None, *, dtype: Any = None, device: Any = None) -> Any:
@@ -553,7 +424,7 @@ def randint_like(input: Any, low: int, high: Any = None, *, dtype: Any = None, d
     tensor([5., 5.])
     """
     low, high = (0, low) if high is None else (low, high)
-    return randint(low, high, tuple(input.shape), dtype=_like(input, dtype), device=device)
+    return randint(low, high, tuple(input.shape), dtype=dtype or input.dtype, device=device)
 
 
 def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None) -> Any:

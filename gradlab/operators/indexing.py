@@ -42,6 +42,11 @@ def _placed(self, shape, dim, index):
     return out
 
 
+def _part(src, shape):
+    """What an index of this shape takes of a source."""
+    return np.atleast_1d(src)[tuple([slice(n) for n in shape])]
+
+
 def _added(out, dim, index, src):
     """`out`, with the source added at the indices (several may fall on one place)."""
     if not index.size:
@@ -50,7 +55,7 @@ def _added(out, dim, index, src):
         np.add.at(out.reshape(-1), index.reshape(-1), src.reshape(-1)[: index.size])
     else:
         _within(index, out.shape[dim], dim)
-        np.add.at(out, _lanes(out.shape, dim, index), src[tuple([slice(n) for n in index.shape])])
+        np.add.at(out, _lanes(out.shape, dim, index), _part(src, index.shape))
     return out
 
 
@@ -105,7 +110,7 @@ def _written(out, dim, index, src):
         out.reshape(-1)[index.reshape(-1)] = src if is_number(src) else src.reshape(-1)[: index.size]
     else:
         _within(index, out.shape[dim], dim)
-        out[_lanes(out.shape, dim, index)] = src if is_number(src) else src[tuple([slice(n) for n in index.shape])]
+        out[_lanes(out.shape, dim, index)] = src if is_number(src) else _part(src, index.shape)
     return out
 
 
@@ -244,7 +249,8 @@ def _check_rows(name, self, dim, index, source=None):
     if index.dtype.name not in ("int64", "int32"):
         raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index, got {index.dtype}")
     size = self.shape[dim] if self.ndim else 1
-    if index.numel() and not (0 <= int(index._array.min()) and int(index._array.max()) < size):
+    least = -size if name == "index_fill" else 0
+    if index.numel() and not (least <= int(index._array.min()) and int(index._array.max()) < size):
         kind = RuntimeError if name == "index_add" and self.ndim == 2 else IndexError  # torch's, of its kernel for matrices
         raise kind(f"{name}(): index out of range in self: dim {dim} has size {size}")
     if source is not None:
@@ -283,6 +289,7 @@ def index_add(self, dim, index, source, *, alpha=1):
     >>> gradlab.index_add(gradlab.ones(3), 0, gradlab.tensor([0, 0]), gradlab.tensor([1.0, 2.0]))
     tensor([4., 1., 1.])
     """
+    alpha = alpha if self.dtype.is_floating_point else int(alpha)
     return index_added(self, _check_rows("index_add", self, dim, index, source), index, source, alpha)
 
 
@@ -440,8 +447,9 @@ def index_put(self, indices, values, accumulate=False):
 def _as_index(item):
     """An advanced index (an integer or bool tensor) out of one part of a key, or None when it is a basic one."""
     if isinstance(item, TensorBase):
-        if item._array.dtype.kind == "f":
-            raise IndexError(f"tensors used as indices must be long, int, byte or bool tensors, got {item.dtype}")
+        if item._array.dtype.name not in ("int64", "int32", "bool"):
+            cure = "convert a mask with .bool(), and places with .long()"
+            raise IndexError(f"tensors used as indices must be long, int or bool tensors, got {item.dtype}: {cure}")
         return item
     if isinstance(item, (list, tuple, np.ndarray, range)):
         array = np.asarray(item)
@@ -538,14 +546,14 @@ def _select_number(self, dim, item):
     return selected(self, dim, number % size)
 
 
-def _sliced(self, dim, item):
-    if item.start is None and item.stop is None and item.step is None:
+def _sliced(self, dim, item, alone=False):
+    if item.start is None and item.stop is None and item.step is None and not alone:
         return self
     start, stop, step = [None if n is None else as_index(n, "slice") for n in (item.start, item.stop, item.step)]
     if step is not None and step <= 0:
         raise ValueError("step must be greater than zero")
     size = self.shape[dim]
-    if not start and (stop is None or stop >= size) and step in (None, 1):
+    if not alone and not start and (stop is None or stop >= size) and step in (None, 1):
         return self  # torch records no node for a slice that plainly takes everything
     return take_key(self, _key(dim, slice(start, stop, step)))
 
@@ -563,6 +571,8 @@ def getitem(self, key):
         if -size <= key < size:
             return selected(self, 0, key % size)
         raise IndexError(f"index {key} is out of bounds for dimension 0 with size {size}")
+    if type(key) is slice and self.ndim:  # by itself it is recorded also where it takes everything
+        return _sliced(self, 0, key, True)
     found, indices = _basic(self, key)
     if not indices:
         return aliased(self) if found is self else found
@@ -581,12 +591,17 @@ def setitem(self, key, value):
     if not isinstance(value, TensorBase):
         if not is_number(value):
             raise TypeError(f"can't assign a {type(value).__name__} to a {self.type()}. Make it a tensor first.")
-        value = make(np.asarray(value, dtype=self._array.dtype))
-    if not indices:
-        value = _fitting(value, target.shape)
-        target.copy_(value)
+        value = make(np.asarray(dtypes.fitted(value, self._array.dtype)))
+    elif not indices and not value.ndim:
+        target.fill_(value)
         return
-    target.index_put_(indices, value.to(self.dtype))
+    if not indices:
+        target.copy_(_fitting(value, target.shape))
+        return
+    arrays = [i if i is None else i._array for i in indices]
+    if not value.ndim and all([i is None or i.dtype == bool for i in arrays]):
+        value = value.to(self.dtype)  # one element at a mask is masked_fill
+    target.index_put_(indices, _fitting(value, target._array[_advanced(arrays)].shape) if value.ndim > 1 else value)
 
 
 def _fitting(value, shape):

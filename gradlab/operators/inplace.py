@@ -12,8 +12,8 @@ from gradlab.operators._arguments import axis, is_number
 from gradlab.operators._views import copy
 from gradlab.operators._writing import inplace
 from gradlab.operators.creation import filled as full_array
-from gradlab.operators.creation import source
 from gradlab.operators.pointwise import zeros_like_grad
+from gradlab.random import source
 
 add_, sub_ = inplace(pointwise.add), inplace(pointwise.sub)
 mul_, div_ = inplace(pointwise.mul), inplace(pointwise.div)

@@ -241,8 +241,9 @@ def _bce(self, target, weight, reduction):
     _check_floats(self, "binary_cross_entropy")
     if target.dtype != self.dtype:
         raise RuntimeError(f"Found dtype {target.dtype} but expected {self.dtype}: convert the target with .to(input.dtype)")
-    if self.size and not (self.min() >= 0 and self.max() <= 1):
-        raise RuntimeError("all elements of input should be between 0 and 1: apply sigmoid first, or use the loss with logits")
+    for x, name in ((self, "input"), (target, "target")):
+        if x.size and not (x.min() >= 0 and x.max() <= 1):
+            raise RuntimeError(f"all elements of {name} should be between 0 and 1; of logits sigmoid makes such ones")
     loss = (target - 1) * np.maximum(np.log1p(-self), -100) - target * np.maximum(np.log(self), -100)
     return _reduced(loss if weight is None else loss * weight, reduction)
 

@@ -31,7 +31,7 @@ def tie(g, x):
 plus = operator("AddBackward0", np.add, self=lambda g: g, other=lambda g: g, promote="common")
 plus_scaled = operator(
     "AddBackward0",
-    lambda self, other, alpha: self + other * alpha,
+    lambda self, other, alpha: _wrapping(np.add, self, _scaled(other, alpha)),
     self=lambda g: g,
     other=lambda g, alpha: g * alpha,
     promote="common",
@@ -39,7 +39,7 @@ plus_scaled = operator(
 minus = operator("SubBackward0", np.subtract, self=lambda g: g, other=lambda g: -g, promote="no bool")
 minus_scaled = operator(
     "SubBackward0",
-    lambda self, other, alpha: self - other * alpha,
+    lambda self, other, alpha: _wrapping(np.subtract, self, _scaled(other, alpha)),
     self=lambda g: g,
     other=lambda g, alpha: g * -alpha,
     promote="no bool",
@@ -85,8 +85,10 @@ def _remainder(self, other):
 def _divide_rounded(self, other, rounding_mode):
     if rounding_mode == "floor":
         return _floor_divided(self, other)
-    out = np.trunc(np.true_divide(self, _divisor(other, self)))
-    return out.astype(np.result_type(self, other), copy=False)
+    if np.result_type(self, other).kind == "f":
+        return np.trunc(np.true_divide(self, other))
+    out = _floor_divided(self, other)
+    return out + ((out < 0) & (out * other != self))
 
 
 divide_rounded = operator(
@@ -106,8 +108,14 @@ reciprocal = operator(
 )
 abs = operator("AbsBackward0", np.abs, self=lambda g, self: g * sign(self), promote="numbers")
 sign = operator(
-    "SignBackward0", lambda self: np.sign(self) if self.dtype.kind != "b" else self.copy(), self=lambda g: zeros_like_grad(g)
+    "SignBackward0",
+    lambda self: self.copy() if self.dtype.kind == "b" else (self > 0).astype(self.dtype) - (self < 0),  # 0 for nan
+    self=lambda g: zeros_like_grad(g),
 )
+
+
+def _scaled(other, alpha):
+    return other * (dtypes.fitted(alpha, other.dtype) if isinstance(other, (np.ndarray, np.generic)) else alpha)
 
 
 def _wrapping(ufunc, self, other):
@@ -220,7 +228,7 @@ def as_float_if(self, *numbers):
     """An integer tensor that meets a float becomes one of the default dtype, as in torch, and a mask that meets an int int64."""
     if isinstance(self, np.ndarray) or self.dtype.is_floating_point:
         return self
-    if any(isinstance(n, float) for n in numbers):
+    if any(isinstance(n, (float, np.floating)) for n in numbers):
         return self.to(dtypes.get_default_dtype())
     return self.to(dtypes.int64) if self.dtype is dtypes.bool and any(type(n) is int for n in numbers) else self
 
@@ -598,10 +606,13 @@ def clamp(self, min=None, max=None):
     """
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
-    given = {is_number(limit) for limit in (min, max) if limit is not None}
-    if len(given) > 1:
-        raise TypeError("clamp(): argument 'min' and 'max' must both be numbers, or both tensors")
-    return clamp_numbers(as_float_if(self, min, max), min, max) if given == {True} else clamp_tensors(self, min, max)
+    given = [limit for limit in (min, max) if limit is not None]
+    if any(map(is_number, given)):
+        if any(not is_number(x) and (x.ndim or x.requires_grad) for x in given):
+            raise TypeError("clamp(): argument 'min' and 'max' must both be numbers, or both tensors")
+        min, max = [limit if limit is None or is_number(limit) else limit.item() for limit in (min, max)]
+        return clamp_numbers(as_float_if(self, min, max), min, max)
+    return clamp_tensors(self, min, max)
 
 
 def clamp_min(self, min):
@@ -703,9 +714,15 @@ bitwise_not = operator(None, np.bitwise_not)
 isnan = operator(None, np.isnan)
 isinf = operator(None, np.isinf)
 isfinite = operator(None, np.isfinite)
-isclose = operator(
-    None, lambda self, other, rtol=1e-05, atol=1e-08, equal_nan=False: np.isclose(self, other, rtol, atol, equal_nan)
-)
+
+
+def _isclose(self, other, rtol=1e-05, atol=1e-08, equal_nan=False):
+    if self.dtype != other.dtype:
+        raise RuntimeError(f"isclose and allclose compare tensors of one dtype, not {self.dtype} with {other.dtype}")
+    return np.isclose(self, other, rtol, atol, equal_nan)
+
+
+isclose = operator(None, _isclose)
 
 
 def comparable(other):

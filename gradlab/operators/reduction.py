@@ -35,20 +35,14 @@ def _mean_grad(g, self_shape, dim, keepdim):
     return _spread(g / (count(self_shape, axes(dim, len(self_shape))) or math.nan), self_shape, dim, keepdim)
 
 
-sum_all = operator(
-    "SumBackward0", lambda self: reduced(np.add, self), self=lambda g, self_shape: expand_to(g, tuple(self_shape))
-)
-sum_dims = operator(
-    "SumBackward1", lambda self, dim, keepdim: reduced(np.add, self, axes(dim, self.ndim), keepdim), self=_spread
-)
+sum_all = operator("SumBackward0", lambda self: reduced(np.add, self), self=lambda g, self_shape: expand_to(g, tuple(self_shape)))
+sum_dims = operator("SumBackward1", lambda self, dim, keepdim: reduced(np.add, self, axes(dim, self.ndim), keepdim), self=_spread)
 mean_all = operator(
     "MeanBackward0",
     lambda self: average(self, tuple(range(self.ndim))),
     self=lambda g, self_shape: expand_to(g / (math.prod(self_shape) or math.nan), tuple(self_shape)),
 )
-mean_dims = operator(
-    "MeanBackward1", lambda self, dim, keepdim: average(self, axes(dim, self.ndim), keepdim), self=_mean_grad
-)
+mean_dims = operator("MeanBackward1", lambda self, dim, keepdim: average(self, axes(dim, self.ndim), keepdim), self=_mean_grad)
 
 
 def sum(self, dim=None, keepdim=False, *, dtype=None):
@@ -59,9 +53,12 @@ def sum(self, dim=None, keepdim=False, *, dtype=None):
     >>> x.sum(), x.sum(0), x.sum(dim=1, keepdim=True).shape
     (tensor(10.), tensor([4., 6.]), gradlab.Size([2, 1]))
     """
-    if dtype is not None:
-        self = cast(self, dtype)
-    return sum_all(self) if dim is None and not keepdim else sum_dims(self, dim, keepdim)
+    return _typed(sum_all, self, dtype) if dim is None and not keepdim else _typed(sum_dims, self, dtype, dim, keepdim)
+
+
+def _typed(operator, self, dtype, *options):
+    """operator(self, *options), computed and given in a dtype if there is one."""
+    return operator(self, *options) if dtype is None else cast(operator(cast(self, dtype), *options), dtype)
 
 
 def mean(self, dim=None, keepdim=False, *, dtype=None):
@@ -236,9 +233,15 @@ def prod(self, dim=None, keepdim=False, *, dtype=None):
     >>> gradlab.tensor([[1.0, 2.0], [3.0, 4.0]]).prod(dim=1)
     tensor([ 2., 12.])
     """
-    if dtype is not None:
-        self = cast(self, dtype)
-    return prod_all(self) if dim is None else prod_dim(self, axis(dim, self.ndim), keepdim)
+    if dim is None:
+        return _typed(_whole(prod_all, keepdim), self, dtype)
+    return _typed(prod_dim, self, dtype, axis(dim, self.ndim), keepdim)
+
+
+def _whole(operator, keepdim):
+    if keepdim:
+        raise TypeError("keepdim=True goes with a dim; without one there is one element, of shape []")
+    return operator
 
 
 def _sum_from(g, dim):
@@ -277,7 +280,7 @@ def cumsum(self, dim, *, dtype=None):
     >>> gradlab.tensor([1.0, 2.0, 3.0]).cumsum(0)
     tensor([1., 3., 6.])
     """
-    return sums(cast(self, dtype) if dtype is not None else self, axis(dim, self.ndim))
+    return _typed(sums, self, dtype, axis(dim, self.ndim))
 
 
 def cumprod(self, dim, *, dtype=None):
@@ -287,7 +290,7 @@ def cumprod(self, dim, *, dtype=None):
     >>> gradlab.cumprod(gradlab.tensor([1.0, 2.0, 3.0]), dim=0)
     tensor([1., 2., 6.])
     """
-    return products(cast(self, dtype) if dtype is not None else self, axis(dim, self.ndim))
+    return _typed(products, self, dtype, axis(dim, self.ndim))
 
 
 # -- extremes and order statistics: values picked by index --------------------------------------------------------------
@@ -415,7 +418,7 @@ def max(self, dim=None, keepdim=False):
     (tensor(7.), tensor([1, 0]))
     """
     if dim is None:
-        return max_all(self)
+        return _whole(max_all, keepdim)(self)
     if not isinstance(dim, int) and hasattr(dim, "shape"):
         return maximum(self, dim)
     return _picked_by("max", max_dim(self, axis(dim, self.ndim), keepdim))
@@ -430,7 +433,7 @@ def min(self, dim=None, keepdim=False):
     (tensor(1.), tensor([1., 2.]))
     """
     if dim is None:
-        return min_all(self)
+        return _whole(min_all, keepdim)(self)
     if not isinstance(dim, int) and hasattr(dim, "shape"):
         return minimum(self, dim)
     return _picked_by("min", min_dim(self, axis(dim, self.ndim), keepdim))
@@ -443,7 +446,9 @@ def median(self, dim=None, keepdim=False):
     >>> gradlab.median(gradlab.tensor([3.0, 1.0, 4.0, 2.0]))
     tensor(2.)
     """
-    return median_all(self) if dim is None else _picked_by("median", median_dim(self, axis(dim, self.ndim), keepdim))
+    if dim is None:
+        return _whole(median_all, keepdim)(self)
+    return _picked_by("median", median_dim(self, axis(dim, self.ndim), keepdim))
 
 
 def kthvalue(self, k, dim=-1, keepdim=False):
@@ -727,11 +732,16 @@ def _arg(find):
 
 argmax = operator(None, _arg(np.argmax))
 argmin = operator(None, _arg(np.argmin))
-any = operator(None, lambda self, dim=None, keepdim=False: np.any(self, axis=axes(dim, self.ndim), keepdims=keepdim))
-all = operator(None, lambda self, dim=None, keepdim=False: np.all(self, axis=axes(dim, self.ndim), keepdims=keepdim))
+def _logical(ufunc):
+    """Of uint8 as uint8, as in torch, where it once stood for bool."""
+    kind = lambda self: self.dtype if self.dtype == np.uint8 else bool  # noqa: E731
+    return lambda self, dim=None, keepdim=False: ufunc.reduce(self, axes(dim, self.ndim), keepdims=keepdim).astype(kind(self))
+
+
+any, all = operator(None, _logical(np.logical_or)), operator(None, _logical(np.logical_and))
 count_nonzero = operator(None, lambda self, dim=None: np.count_nonzero(self, axis=axes(dim, self.ndim)))
 bincount = operator(None, lambda self, weights=None, minlength=0: np.bincount(_numbers(self, "bincount"), weights, minlength))
-unique = operator(None, lambda self: np.unique(self))
+unique = operator(None, lambda self: np.unique(self, equal_nan=False))
 
 
 def norm(self, p="fro", dim=None, keepdim=False, *, dtype=None):

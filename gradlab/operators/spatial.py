@@ -59,7 +59,7 @@ def _columns(x, kernel, places, stride, padding, dilation, groups):
     out = np.empty((n, c, *kernel, *places), x.dtype)
     for i, j, tap in _taps(kernel, places, stride, dilation):
         out[:, :, i, j] = padded[tap]
-    return out.reshape(n, groups, -1, places[0] * places[1])
+    return out.reshape(n, groups, c // groups * kernel[0] * kernel[1], places[0] * places[1])
 
 
 def _grouped(weight, groups):

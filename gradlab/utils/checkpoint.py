@@ -11,6 +11,7 @@ from gradlab.autograd.function import Function
 from gradlab.autograd.grad_mode import enable_grad, set_grad_enabled
 from gradlab.autograd.graph import saved_tensors_hooks
 from gradlab.engine import TensorBase, modes
+from gradlab.random import get_rng_state, set_rng_state
 
 
 class CheckpointError(RuntimeError):
@@ -65,20 +66,14 @@ class _Rng:
     """The random state at the forward, and a block that runs from it again."""
 
     def __init__(self, wanted: bool) -> None:
-        from gradlab.operators import get_rng_state
-
         self.state = get_rng_state() if wanted else None
 
     def __enter__(self) -> None:
-        from gradlab.operators import get_rng_state, set_rng_state
-
         self.now = get_rng_state()
         if self.state is not None:
             set_rng_state(self.state)
 
     def __exit__(self, *exc: Any) -> None:
-        from gradlab.operators import set_rng_state
-
         if self.state is not None:
             set_rng_state(self.now)
 

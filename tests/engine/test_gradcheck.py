@@ -4,8 +4,7 @@ import pytest
 import torch
 
 import gradlab
-from gradlab.autograd import gradcheck, gradgradcheck
-from gradlab.autograd.gradcheck import GradcheckError
+from gradlab.autograd import GradcheckError, gradcheck, gradgradcheck
 from tests.engine.beside import attempt, beside_torch
 
 

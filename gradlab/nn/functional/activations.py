@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from gradlab.engine import make
-from gradlab.operators import creation, neural, pointwise
 from gradlab.operators import inplace as written
+from gradlab.operators import neural, pointwise
 from gradlab.operators._writing import inplace as in_place_form
+from gradlab.random import source
 
 
 def relu(input: Any, inplace: bool = False) -> Any:
@@ -184,7 +185,7 @@ def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = F
     array = input._array
     if array.dtype.kind != "f" and p < 1:
         raise RuntimeError(f"result type Float can't be cast to the desired output type {input.dtype}: dropout takes floats")
-    kept = creation.source().random(array.shape) >= p
+    kept = source().random(array.shape) >= p
     noise = make(kept.astype(array.dtype) / (1 - p) if p < 1 else np.zeros_like(array))
     noise = noise if noise.dtype is input.dtype else noise.to(input.dtype)
     return written.mul_(input, noise) if inplace else pointwise.mul(input, noise)
