@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import operator
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
@@ -133,6 +134,16 @@ class ModuleList(_Numbered):
 
     def __add__(self, other: Iterable[Any]) -> Any:
         return type(self)([*self, *other])
+
+    def __repr__(self) -> str:
+        """Equal neighbours are shown once, as `(0-3): 4 x ReLU()`."""
+        lines, first = [], 0
+        for text, same in itertools.groupby(map(repr, self)):
+            many = len(list(same))
+            times = f"({first}-{first + many - 1}): {many} x " if many > 1 else f"({first}): "
+            lines.append("\n  " + (times + text).replace("\n", "\n  "))
+            first += many
+        return f"{self._get_name()}({''.join(lines)}\n)" if lines else f"{self._get_name()}()"
 
 
 class _Named(Module):

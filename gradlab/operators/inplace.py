@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from gradlab.engine import TensorBase, operator
+from gradlab.errors import no_kernel
 from gradlab.operators import indexing, joining, linalg, neural, pointwise, reduction, shape
 from gradlab.operators._arguments import axis, is_number
 from gradlab.operators._views import copy
@@ -105,6 +106,8 @@ def _random(node, draw):
 
 
 def _drawn(self, generator, distribution, *parameters):
+    if distribution != "integers" and self.dtype.kind != "f":
+        raise no_kernel(f"{distribution}_", self.dtype)
     return getattr(source(generator), distribution)(*parameters, self.shape).astype(self.dtype)
 
 
@@ -144,6 +147,8 @@ def bernoulli_(self: Any, p: float = 0.5, *, generator: Any = None) -> Any:
     >>> gradlab.empty(3).bernoulli_(1.0)
     tensor([1., 1., 1.])
     """
+    if is_number(p) and not 0 <= p <= 1:
+        raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
     return _bernoulli(self, p, generator)
 
 

@@ -58,7 +58,7 @@ leaky_relu = _activation(
 elu = _activation(
     "EluBackward0",
     lambda self, alpha: np.where(self > 0, self, alpha * np.expm1(np.minimum(self, 0))),
-    lambda g, self, alpha: where(self > 0, g, g * (alpha * exp(clamp_max_number(self, 0)))),
+    lambda g, self, alpha: where(self <= 0, g * (alpha * exp(clamp_max_number(self, 0))), g),
 )
 silu = _activation(
     "SiluBackward0",
@@ -114,7 +114,7 @@ hardtanh = operator(
     "HardtanhBackward0",
     _hardtanh,
     promote="numbers",
-    self=lambda g, self, min_val, max_val: where((self > min_val) & (self < max_val), tie(g, self), 0),
+    self=lambda g, self, min_val, max_val: where((self <= min_val) | (self >= max_val), 0, tie(g, self)),
 )
 
 # -- softmax -----------------------------------------------------------------------------------------------------------
