@@ -25,13 +25,19 @@ def pytest_addoption(parser):
 
 
 def pytest_collection_modifyitems(config, items):
-    """Leave out the long tests without --long, and nbgrader's own run without GRADLAB_NBGRADER (a Python that has it)."""
+    """Leave out the long tests without --long, and nbgrader's own run without GRADLAB_NBGRADER (a Python that has it).
+
+    With several processes (`-n`) one of them has the browser, and a file of grading tests, which share runs, stays in one.
+    """
     absent = [] if config.getoption("--long") else ["long"]
     absent += [] if "GRADLAB_NBGRADER" in os.environ else ["nbgrader"]
     left_out = [item for item in items if any(mark in item.keywords for mark in absent)]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in left_out]
+    for item in items:
+        if "browser" in item.keywords or item.path.parent.name == "grading":
+            item.add_marker(pytest.mark.xdist_group("browser" if "browser" in item.keywords else item.path.name))
 
 
 @pytest.fixture

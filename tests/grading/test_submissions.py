@@ -274,7 +274,8 @@ def test_what_may_not_be_read_is_said(tmp_path):
         "if hasattr(os, 'setuid') and os.getuid() == 0: os.setuid(65534)\n"
         "print(*(f'{s.name}:{s.submission().notebooks[0].problem}' for s in r(sys.argv[1])), sep='\\n')"
     )
-    for folder in (tmp_path / "class", *tmp_path.parents[:2], tmp_path):
+    above = [folder for folder in tmp_path.parents if folder.name.startswith(("pytest-", "popen-"))]
+    for folder in (tmp_path / "class", tmp_path, *above):
         folder.chmod(0o755)
     command = [sys.executable, "-c", source, str(tmp_path / "class")]
     done = subprocess.run(command, capture_output=True, text=True)

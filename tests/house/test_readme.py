@@ -16,7 +16,7 @@ PAGES = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"]
 
 def test_there_are_two_commands_and_ci_runs_these():
     commands = re.findall(r"^python3 -m venv .*$", README, re.M)
-    assert [command.split()[-1] for command in commands] == ["lab", ".venv/bin/pytest"]
+    assert [command.split("&&")[-1].strip() for command in commands] == [".venv/bin/gradlab lab", ".venv/bin/pytest -n auto"]
     assert "grep '^python3 -m venv' README.md" in (ROOT / ".ci" / "run").read_text()
 
 
