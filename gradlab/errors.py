@@ -298,6 +298,12 @@ def check_in_range(number: Any, kind: np.dtype) -> None:
         raise RuntimeError(f"value cannot be converted to type {kind} without overflow")
 
 
+def check_returned_none(result: Any) -> None:
+    """A hook after accumulation changes `.grad` in place, or not at all."""
+    if result is not None:
+        raise RuntimeError("Tensor post accumulate grad hooks should return None: write to tensor.grad instead.")
+
+
 def check_bool(wanted: Any) -> None:
     """requires_grad is True or False, nothing that only counts as such."""
     if type(wanted) is not bool:

@@ -60,7 +60,7 @@ class _Format:
                 self.scientific = bool(high / low > 1000 or high > 1e8 or (not self.whole and low < 1e-4))
             self.scientific = self.scientific if options.sci_mode is None else options.sci_mode
         if self.floating:
-            flat = flat[np.isfinite(flat)]
+            flat = flat[np.isfinite(flat) & (flat != 0)]  # as in torch, where -0. may stand out
         self.width = max([len(self._plain(v)) for v in flat.tolist()], default=0)
 
     def _plain(self, value: Any) -> str:

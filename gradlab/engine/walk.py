@@ -210,7 +210,7 @@ class Walk:
         if g is not None and meta.requires_grad:
             self._add(leaf, g, alone)
         for hook in list(meta.post_hooks.values()) if meta.post_hooks else ():
-            hook(leaf)
+            errors.check_returned_none(hook(leaf))
         if extras is not None and extras.post:
             self._call_hooks(node, extras.post, (), (self._tensor(g),))
 

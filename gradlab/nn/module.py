@@ -330,6 +330,13 @@ class Module:
             module = module._modules[name]
         return module
 
+    def _entry(self, kind: str, target: str) -> Any:
+        path, _, name = target.rpartition(".")
+        owner = self._find(path)
+        if name not in getattr(owner, kind):
+            raise AttributeError(f"{type(owner).__name__} has no attribute `{name}` among its {kind.strip('_')}")
+        return getattr(owner, kind)[name]
+
     def get_submodule(self, target: str) -> Any:
         """The submodule of a dotted name.
 
@@ -348,13 +355,11 @@ class Module:
         >>> net.get_parameter("0.weight").shape
         gradlab.Size([3, 2])
         """
-        path, _, name = target.rpartition(".")
-        return self._find(path)._parameters[name]
+        return self._entry("_parameters", target)
 
     def get_buffer(self, target: str) -> Any:
         """The buffer of a dotted name."""
-        path, _, name = target.rpartition(".")
-        return self._find(path)._buffers[name]
+        return self._entry("_buffers", target)
 
     # -- changing ------------------------------------------------------------------------------------------------------
 

@@ -243,7 +243,7 @@ def _bce(self, target, weight, reduction):
         raise RuntimeError(f"Found dtype {target.dtype} but expected {self.dtype}: convert the target with .to(input.dtype)")
     for x, name in ((self, "input"), (target, "target")):
         if x.size and not (x.min() >= 0 and x.max() <= 1):
-            raise RuntimeError(f"all elements of {name} should be between 0 and 1; of logits there is binary_cross_entropy_with_logits")
+            raise RuntimeError(f"all elements of {name} should be between 0 and 1; for logits there is the loss with logits")
     loss = (target - 1) * np.maximum(np.log1p(-self), -100) - target * np.maximum(np.log(self), -100)
     return _reduced(loss if weight is None else loss * weight, reduction)
 

@@ -84,6 +84,10 @@ x = T.ones(2, requires_grad=True); r = [names(x[key]) for key in (..., (slice(No
 x = T.tensor([float('nan'), 2.0], requires_grad=True); F.hardtanh(x).sum().backward(); r = x.grad
 x = T.tensor([float('nan'), 2.0, -1.0], requires_grad=True); F.elu(x).sum().backward(); r = x.grad
 x = T.tensor([float('nan'), 2.0], requires_grad=True); x.abs().sum().backward(); r = x.grad
+x = T.ones(2, requires_grad=True); x.register_post_accumulate_grad_hook(lambda p: p.grad.mul_(2)); (x * 2).sum().backward()
+r = [T.tensor([0.0, -0.0]), T.tensor([-0.0, 1.0]), T.tensor([0.0, 10.0]), T.tensor([0.5, -0.0]), T.tensor([float('inf'), 0.0])]
+m = T.nn.Sequential(T.nn.Linear(2, 1)); m.get_parameter('0.w')
+m = T.nn.Sequential(T.nn.Linear(2, 1)); m.get_buffer('0.weight')
 """
 
 
