@@ -33,7 +33,7 @@ LIMITS = {  # the most that gradlab may take, in times what the other takes
     "hips": {"chain": 0.33},
 }
 GROWTH = 12  # for ten times the operations
-GROWTH_ROUNDS = 5  # all lengths one after the other in each: the machine's own speed changes
+GROWTH_ROUNDS = {1_000: 25, 10_000: 11, 100_000: 3}  # of each length between two of a tenth: the machine's own speed changes
 
 
 def normal(seed: int, *shape: int, scale: float = 1.0) -> np.ndarray:
@@ -294,14 +294,17 @@ def peak(length: int) -> int:
 
 def growth() -> bool:
     """Print how time and memory grow with the length of a chain; whether they are linear."""
-    lengths = (1_000, 10_000, 100_000, 1_000_000)
-    rounds = [[seconds(lambda n=n: long_chain(n), max(1, 100_000 // n)) for n in lengths] for _ in range(GROWTH_ROUNDS)]
-    times = [statistics.median(found) for found in zip(*rounds, strict=True)]
-    sizes = [peak(n) for n in lengths[1:-1]]  # below, Python's own spare lists hold a part
-    slower, larger = ([b / a for a, b in zip(found, found[1:], strict=False)] for found in (times, sizes))
-    print(f"growth        {'   '.join(f'{n:,}: {t:.3f} s' for n, t in zip(lengths, times, strict=True))}")
-    print(f"              ten times as many: time {_ratios(slower)}, memory {_ratios(larger)} (wanted {GROWTH})")
+    slower = [statistics.median([_slower(n) for _ in range(rounds)]) for n, rounds in GROWTH_ROUNDS.items()]
+    larger = [peak(100_000) / peak(10_000)]  # below, Python's own spare lists hold a part
+    lengths = ", ".join(f"{n:,}" for n in GROWTH_ROUNDS)
+    print(f"growth        ten times as many as {lengths}: time {_ratios(slower)}, memory {_ratios(larger)} (wanted {GROWTH})")
     return max(*slower, *larger) <= GROWTH
+
+
+def _slower(length: int) -> float:
+    """How much longer ten times the length takes, beside the mean of the length itself before and after."""
+    short, long = (seconds(lambda n=n: long_chain(n), max(1, 30_000 // n)) for n in (length, 10 * length))
+    return 2 * long / (short + seconds(lambda: long_chain(length), max(1, 30_000 // length)))
 
 
 def _ratios(found: list[float]) -> str:
