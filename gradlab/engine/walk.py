@@ -254,7 +254,7 @@ def sum_to(g: Any, shape: tuple, into: Any = None) -> Any:
     if any(i < 0 or shape[i] != 1 for i in stretched):
         raise errors.invalid_gradient(g.shape, shape, into)
     axes = (*range(extra), *(i + extra for i in stretched))
-    return g.sum(axis=axes, keepdims=True).reshape(shape)
+    return (np.add.reduce(g, axes, np.float64) if type(g) is np.ndarray else g.sum(axis=axes, keepdims=True)).reshape(shape)
 
 
 ones = lru_cache(64)(np.ones)

@@ -57,7 +57,8 @@ def free(shape, dims, correction):
 def variance(x, dims, correction, keepdims=False):
     """The squared deviations of an array from its mean, over dims, divided by the degrees of freedom."""
     deep = wide(x)
-    squares = np.add.reduce(np.square(deep - average(deep, dims, True)), dims, keepdims=keepdims)
+    squares = np.square(deep - average(deep, dims, True))
+    squares = np.add.reduce(squares, dims, _accumulator(squares, dims), keepdims=keepdims)
     return (squares / squares.dtype.type(free(x.shape, dims, correction))).astype(x.dtype, copy=False)
 
 

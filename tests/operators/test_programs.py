@@ -143,7 +143,8 @@ def test_many_rows_are_added_without_losing_digits(program):
     np.testing.assert_allclose(ours.numpy(), exact.numpy(), rtol=3e-7)
 
 
-def test_a_gradient_of_many_rows_too():
-    b = gradlab.zeros(2, requires_grad=True)
+@pytest.mark.parametrize("shape", [(2,), (1, 2), (1, 1, 2)])
+def test_a_gradient_of_many_rows_too(shape):
+    b = gradlab.zeros(shape, requires_grad=True)
     (gradlab.full((100_000, 2), 0.1) * b).sum().backward()
-    np.testing.assert_allclose(b.grad.numpy(), np.float32(0.1) * 100_000.0, rtol=3e-7)
+    np.testing.assert_allclose(b.grad.numpy(), np.full(shape, np.float32(0.1) * 100_000.0), rtol=3e-7)
