@@ -131,7 +131,7 @@ class Tensor(TensorBase, results=True):
 
     def __new__(cls, *data: Any, device: Any = None) -> Any:
         if len(data) == 1 and isinstance(data[0], TensorBase):
-            return new_instance(cls, data[0]._array)
+            return indexing.aliased(data[0]) if cls is Tensor else new_instance(cls, data[0]._array)
         if (
             len(data) == 1
             and isinstance(data[0], (list, np.ndarray))

@@ -88,6 +88,8 @@ x = T.ones(2, requires_grad=True); x.register_post_accumulate_grad_hook(lambda p
 r = [T.tensor([0.0, -0.0]), T.tensor([-0.0, 1.0]), T.tensor([0.0, 10.0]), T.tensor([0.5, -0.0]), T.tensor([float('inf'), 0.0])]
 m = T.nn.Sequential(T.nn.Linear(2, 1)); m.get_parameter('0.w')
 m = T.nn.Sequential(T.nn.Linear(2, 1)); m.get_buffer('0.weight')
+x = T.ones(2, requires_grad=True); y = T.Tensor(x); (y * 3).sum().backward(); r = [names(y), x.grad, y is x]
+x = T.ones(2); y = T.Tensor(x); y.add_(1); r = [x, y.grad_fn, T.Tensor(x.long()).dtype]
 """
 
 
