@@ -27,7 +27,8 @@ def pytest_addoption(parser):
 def pytest_collection_modifyitems(config, items):
     """Leave out the long tests without --long, and nbgrader's own run without GRADLAB_NBGRADER (a Python that has it).
 
-    With several processes (`-n`) one of them has the browser, and a file of grading tests, which share runs, stays in one.
+    With several processes (`-n`) one of them has the browser, and one has all grading: those tests share runs, and look for
+    processes that a run left behind.
     """
     absent = [] if config.getoption("--long") else ["long"]
     absent += [] if "GRADLAB_NBGRADER" in os.environ else ["nbgrader"]
@@ -37,7 +38,18 @@ def pytest_collection_modifyitems(config, items):
         items[:] = [item for item in items if item not in left_out]
     for item in items:
         if "browser" in item.keywords or item.path.parent.name == "grading":
-            item.add_marker(pytest.mark.xdist_group("browser" if "browser" in item.keywords else item.path.name))
+            item.add_marker(pytest.mark.xdist_group("browser" if "browser" in item.keywords else "grading"))
+
+
+@pytest.fixture(autouse=True)
+def seeded():
+    """The same random numbers for a test in whatever order and process it runs."""
+    import torch  # only now: the number of threads must be set before
+
+    import gradlab
+
+    gradlab.manual_seed(0)
+    torch.manual_seed(0)
 
 
 @pytest.fixture

@@ -168,6 +168,7 @@ def test_a_module_under_watch_names_lines_of_the_users_code():
             return self.second(h)
 
     net = Net()
+    torch.nn.init.ones_(net.first.weight)  # or relu may have nothing to pass on
     with watch() as w:
         loss = net(torch.ones(4, 2)).sum()
         loss.backward()
