@@ -82,8 +82,13 @@ def grad(
     missing = [i for i, g in enumerate(found) if g is None]
     if missing and not (allow_unused or materialize_grads):
         raise errors.unused(missing[0])
-    zeros = [make(np.zeros_like(t._array)) if materialize_grads else None for t in targets]
-    return tuple(z if g is None else g for g, z in zip(found, zeros, strict=True))
+    return tuple(_zeros(t, create_graph) if g is None and materialize_grads else g for g, t in zip(found, targets, strict=True))
+
+
+def _zeros(target: TensorBase, requires_grad: bool) -> Any:
+    zeros = make(np.zeros_like(target._array))
+    zeros.requires_grad = requires_grad
+    return zeros
 
 
 def _sequence(tensors: Any) -> list:
@@ -93,6 +98,9 @@ def _sequence(tensors: Any) -> list:
 def _starts(roots: list, grads: Any, create: bool) -> list:
     """For each root the edge and the gradient to start with: a tensor where the backward is recorded, else an array."""
     grads = [None] * len(roots) if grads is None else _sequence(grads)
+    for g in grads:
+        if g is not None and not isinstance(g, TensorBase):
+            raise errors.not_tensor("a gradient", g)
     if len(grads) != len(roots):
         raise errors.counts_differ(len(roots), len(grads))
     starts = []
@@ -119,8 +127,6 @@ def _one(root: TensorBase) -> np.ndarray:
 
 
 def _check_start(index: int, root: TensorBase, g: Any) -> None:
-    if not isinstance(g, TensorBase):
-        raise errors.not_tensor("a gradient", g)
     if g._array.shape != root._array.shape:
         raise errors.start_shape(index, root, g)
 

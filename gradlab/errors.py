@@ -199,7 +199,7 @@ def check_hook_result(hook: Any, before: Any, found: Any) -> None:
 
 def checked_gradients(node: Any, found: Any) -> list:
     """What the backward of a Function returned: one gradient per argument of forward, None for those without."""
-    results, expected = list(found) if isinstance(found, tuple | list) else [found], len(node.are_tensors)
+    results, expected = list(found) if isinstance(found, tuple) else [found], len(node.are_tensors)
     while len(results) > expected and results[-1] is None:
         results.pop()
     if len(results) != expected:
@@ -214,7 +214,10 @@ def checked_gradients(node: Any, found: Any) -> list:
                 "forward input was not a Variable"
             )
         if result is not None and not hasattr(result, "_array"):
-            raise not_tensor(f"gradient {i} of {node.name()} (or None)", result)
+            raise RuntimeError(
+                f"expected Variable or None (got {type(result).__name__}) as gradient {i} of {node.name()}: a Function's "
+                "backward returns a tensor, or a tuple of them."
+            )
     return results
 
 
@@ -301,7 +304,8 @@ def check_in_range(number: Any, kind: np.dtype) -> None:
 def check_returned_none(result: Any) -> None:
     """A hook after accumulation changes `.grad` in place, or not at all."""
     if result is not None:
-        raise RuntimeError("Tensor post accumulate grad hooks should return None: write to tensor.grad instead.")
+        kind = RuntimeError if hasattr(result, "_array") else TypeError
+        raise kind("Tensor post accumulate grad hooks should return None: write to tensor.grad instead.")
 
 
 def check_bool(wanted: Any) -> None:
@@ -398,8 +402,18 @@ def unused(index: int) -> RuntimeError:
     )
 
 
-def hook_count(node: Any, found: int, wanted: int) -> RuntimeError:
-    return RuntimeError(f"a hook of {node.name()} returned an incorrect number of values (got {found}, expected {wanted})")
+def checked_node_hook(node: Any, found: Any, wanted: int) -> tuple:
+    """What a hook of a node returned: a tuple with a tensor or None for each gradient that it was given."""
+    if not isinstance(found, tuple):
+        raise TypeError(f"expected tuple, but a hook of {node.name()} returned '{type(found).__name__}'")
+    if len(found) != wanted:
+        raise RuntimeError(
+            f"a hook of {node.name()} returned an incorrect number of values (got {len(found)}, expected {wanted})"
+        )
+    for value in found:
+        if value is not None and not hasattr(value, "_array"):
+            raise not_tensor(f"what a hook of {node.name()} returns in its tuple (or None)", value)
+    return found
 
 
 def invalid_gradient(found: Any, wanted: Any, into: Any) -> RuntimeError:

@@ -173,9 +173,18 @@ def _check_inputs(arguments: tuple, eps: float) -> None:
             )
 
 
+def _check_outputs(found: Any) -> None:
+    for output in found if isinstance(found, tuple | list) else (found,):
+        if not isinstance(output, TensorBase):
+            raise TypeError(f"gradcheck compares tensors, but func returned {type(output).__name__}")
+        if output._array.dtype == bool:
+            raise RuntimeError("gradcheck takes differences of outputs, and a mask has none: leave it out of what func returns")
+
+
 def _compare(func: Callable, arguments: tuple, eps: float, atol: float, rtol: float) -> None:
-    inputs = _checked(arguments)
-    outputs = _differentiable(func(*arguments))
+    inputs, found = _checked(arguments), func(*arguments)
+    _check_outputs(found)
+    outputs = _differentiable(found)
     numerical = _numerical(func, arguments, inputs, eps)
     if not outputs:
         if any(np.abs(j).max(initial=0) > atol for per_input in numerical for j in per_input):
@@ -186,11 +195,11 @@ def _compare(func: Callable, arguments: tuple, eps: float, atol: float, rtol: fl
         return
     for o, output in enumerate(outputs):
         analytical = _analytical(output, inputs)
-        for i, (found, rows) in enumerate(zip(analytical, numerical, strict=True)):
+        for i, (column, rows) in enumerate(zip(analytical, numerical, strict=True)):
             expected = rows[o]
-            if not np.allclose(found, expected, rtol=rtol, atol=atol, equal_nan=True):
+            if not np.allclose(column, expected, rtol=rtol, atol=atol, equal_nan=True):
                 raise GradcheckError(
-                    f"Jacobian mismatch for output {o} with respect to input {i},\nnumerical:{expected}\nanalytical:{found}\n"
+                    f"Jacobian mismatch for output {o} with respect to input {i},\nnumerical:{expected}\nanalytical:{column}\n"
                     "The backward disagrees with finite differences: look at the formula for this input."
                 )
 

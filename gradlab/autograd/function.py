@@ -76,7 +76,8 @@ class FunctionNode(SavingNode):
 class Function:
     """Base class of operations of your own: write ``forward`` and ``backward`` as static methods, call ``apply``.
 
-    forward(ctx, *args) -> tensor(s), or forward(*args) with setup_context(ctx, inputs, output);
+    forward(ctx, *args) -> a tensor or a tuple of them (what else it returns, a list too, is handed on without a graph), or
+    forward(*args) with setup_context(ctx, inputs, output);
     backward(ctx, *grads) -> one gradient per argument of forward, None for those without.
     Source: https://docs.pytorch.org/docs/stable/autograd.html#function
 
@@ -148,8 +149,8 @@ class Function:
                 found = cls.forward(ctx, *args)
         finally:
             modes.set(**before)
-        results = _place_outputs(ctx, inputs, list(found) if isinstance(found, tuple | list) else [found])
-        result = tuple(results) if isinstance(found, tuple | list) else results[0]
+        results = _place_outputs(ctx, inputs, list(found) if isinstance(found, tuple) else [found])
+        result = tuple(results) if isinstance(found, tuple) else results[0]
         if modes.word == EXTRAS:
             notify("Function.apply", args, result)
         return result

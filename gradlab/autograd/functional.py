@@ -39,10 +39,15 @@ def _finished(tensors: tuple, create_graph: bool) -> tuple:
     return tensors if create_graph else tuple(t.detach() for t in tensors)
 
 
-def _filled(grads: tuple, like: tuple, strict: bool, what: str) -> tuple:
+def _filled(grads: tuple, like: tuple, strict: bool, create_graph: bool) -> tuple:
     for i, g in enumerate(grads):
         if g is None and strict:
-            raise RuntimeError(f"{what} is independent of input {i}. This is not allowed in strict mode.")
+            raise RuntimeError(f"The output of the function is independent of input {i}. This is not allowed in strict mode.")
+        if strict and create_graph and not g.requires_grad:
+            raise RuntimeError(
+                f"The derivative by input {i} is independent of the inputs. This is not allowed in strict mode when "
+                "create_graph=True."
+            )
     return tuple(make(np.zeros_like(t._array)) if g is None else g for g, t in zip(grads, like, strict=True))
 
 
@@ -89,10 +94,10 @@ def _gradients(ys: tuple, xs: tuple, vs: tuple, create_graph: bool, strict: bool
             "strict mode."
         )
     if not pairs:
-        return _filled((None,) * len(xs), xs, strict, "The output of the function")
+        return _filled((None,) * len(xs), xs, strict, create_graph)
     outs, starts = zip(*pairs, strict=True)
     found = grad(outs, xs, starts, create_graph=create_graph, retain_graph=True, allow_unused=True)
-    return _filled(found, xs, strict, "The output of the function")
+    return _filled(found, xs, strict, create_graph)
 
 
 def jvp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:

@@ -59,12 +59,17 @@ class _Switch:
         return wrapped
 
 
+def _record(wanted: bool) -> None:
+    """Record from now on, or not; under inference_mode nothing is recorded, whatever is asked for."""
+    modes.set(grad=wanted and not modes.inference)
+
+
 class _GradSwitch(_Switch):
     enabled = True
 
     def __enter__(self) -> None:
         self.before = modes.grad
-        modes.set(grad=self.enabled)
+        _record(self.enabled)
 
     def __exit__(self, *exc: Any) -> None:
         modes.set(grad=self.before)
@@ -115,10 +120,10 @@ class set_grad_enabled(_GradSwitch):
         if type(mode) is not bool:
             raise TypeError(f"set_grad_enabled(): argument 'enabled' must be bool, not {type(mode).__name__}")
         self.before, self.enabled = modes.grad, mode
-        modes.set(grad=mode)
+        _record(mode)
 
     def __enter__(self) -> None:
-        modes.set(grad=self.enabled)
+        _record(self.enabled)
 
     def __call__(self, function: Callable) -> Callable:
         modes.set(grad=self.before)

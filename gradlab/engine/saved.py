@@ -46,15 +46,15 @@ def save_result(tensor: Any, number: int) -> tuple:
 
 
 def pack(tensor: Any, hooks: tuple[Callable, Callable], edge: Any) -> tuple:
-    """Hand a detached tensor to the pack hook, with recording and hooks off."""
-    alias = tensor.detach()
-    version = alias._counter[0]
+    """Hand a tensor to the pack hook, with recording and hooks off."""
+    counter = tensor._version_counter()
+    version = counter[0]
     before = modes.set(grad=False, saved_hooks=())
     try:
-        packed = hooks[0](alias)
+        packed = hooks[0](tensor)
     finally:
         modes.set(**before)
-    if alias._counter[0] != version:
+    if counter[0] != version:
         raise RuntimeError(errors.PACK_WROTE)
     return packed, Packed(hooks[1], edge), None
 
@@ -166,4 +166,4 @@ class SavedTensor:
         if not isinstance(tensor, TensorBase):
             raise errors.never_saved(node, self._name)
         edge = tensor._edge[1] if type(slot[1]) is list else tensor._gradient_edge()
-        node.fill_slot(self._name, pack(tensor, (pack_hook, unpack_hook), edge))
+        node.fill_slot(self._name, pack(tensor.detach(), (pack_hook, unpack_hook), edge))

@@ -182,10 +182,7 @@ class Walk:
             found = hook(tensors, *more)
             if found is None:
                 continue
-            found = (found,) if isinstance(found, TensorBase) else tuple(found)
-            if len(found) != len(tensors):
-                raise errors.hook_count(node, len(found), len(tensors))
-            tensors = found
+            tensors = errors.checked_node_hook(node, found, len(tensors))
         return [x if x is None or self.create else x._array for x in tensors]
 
     # -- the leaves ----------------------------------------------------------------------------------------------------

@@ -111,7 +111,9 @@ class Sequential(_Numbered):
         self._renumber(list(self._modules.values()))
 
     def __add__(self, other: Any) -> Any:
-        return type(self)(*self, *other)
+        if not isinstance(other, Sequential):
+            raise ValueError(f"add operator supports only objects of Sequential class, but {type(other)} is given.")
+        return Sequential(*self, *other)
 
     def forward(self, input: Any) -> Any:
         for module in self._modules.values():

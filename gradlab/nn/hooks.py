@@ -1,4 +1,4 @@
-"""Full backward hooks of a module: identity nodes around its forward that see the gradients pass."""
+"""A module called between its hooks. Full backward hooks are identity nodes around its forward that see the gradients pass."""
 
 from __future__ import annotations
 
@@ -25,6 +25,63 @@ class BackwardHookFunction(Function):
 
 def _as_tuple(value: Any) -> tuple:
     return value if isinstance(value, tuple) else (value,)
+
+
+class HookedCall:
+    """One call of a module with hooks: the arguments and the result, which each hook may replace."""
+
+    def __init__(self, module: Any, args: tuple, options: dict) -> None:
+        self.module, self.args, self.options, self.result = module, args, options, None
+
+    def run(self) -> Any:
+        """The module's result. After an error those hooks with `always_call` run that have not run yet."""
+        waiting = {key: hook for key, hook in self.module._forward_hooks.items() if hook[2]}
+        try:
+            return self._run(waiting)
+        except Exception:
+            for hook in waiting.values():
+                self._after_an_error(hook)
+            raise
+
+    def _run(self, waiting: dict) -> Any:
+        module = self.module
+        for hook in list(module._forward_pre_hooks.values()):
+            self._before(hook)
+        backward = BackwardHooks(module) if module._backward_hooks or module._backward_pre_hooks else None
+        self.args = self.args if backward is None else backward.inputs(self.args)
+        self.result = module.forward(*self.args, **self.options)
+        for key, hook in list(module._forward_hooks.items()):
+            waiting.pop(key, None)
+            self._after(hook)
+        return self.result if backward is None else backward.outputs(self.result)
+
+    def _before(self, hook: tuple) -> None:
+        function, with_options = hook
+        changed = function(self.module, self.args, self.options) if with_options else function(self.module, self.args)
+        if changed is None:
+            return
+        if not with_options:
+            self.args = _as_tuple(changed)
+        elif isinstance(changed, tuple) and len(changed) == 2:
+            self.args, self.options = changed
+        else:
+            raise RuntimeError(f"forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got {changed}.")
+
+    def _after(self, hook: tuple) -> None:
+        function, with_options, _ = hook
+        given = (self.args, self.options, self.result) if with_options else (self.args, self.result)
+        changed = function(self.module, *given)
+        self.result = self.result if changed is None else changed
+
+    def _after_an_error(self, hook: tuple) -> None:
+        try:
+            self._after(hook)
+        except Exception as error:
+            warnings.warn(
+                "module forward hook with ``always_call=True`` raised an exception that was silenced as another error was "
+                f"raised in forward: {error}",
+                stacklevel=4,
+            )
 
 
 class BackwardHooks:
@@ -89,8 +146,12 @@ class BackwardHooks:
                     stacklevel=2,
                 )
             for hook in self.hooks:
-                if hook(self.module, (None,) * self.input_count, self.grad_outputs) is not None:
-                    raise RuntimeError("Backward hook for Modules where no input requires gradient should always return None.")
+                changed = hook(self.module, (None,) * self.input_count, self.grad_outputs)
+                if changed is not None and not (isinstance(changed, tuple) and all(each is None for each in changed)):
+                    raise RuntimeError(
+                        "Backward hook for Modules where no input requires gradient should always return None or None for all "
+                        "gradients."
+                    )
             self.grad_outputs = None
 
     def _inputs_known(self, grads: tuple, _: tuple) -> Any:
@@ -108,7 +169,9 @@ class BackwardHooks:
 
 
 def _checked(result: Any, count: int) -> tuple:
-    result = _as_tuple(result)
-    if len(result) != count:
-        raise RuntimeError(f"Backward hook returned an invalid number of grad_input, got {len(result)}, but expected {count}")
-    return result
+    if isinstance(result, TensorBase) or len(result) != count:
+        got = "a tensor" if isinstance(result, TensorBase) else len(result)
+        raise RuntimeError(
+            f"Backward hook returned an invalid number of gradients, got {got}, but expected a tuple of {count}"
+        )
+    return tuple(result)

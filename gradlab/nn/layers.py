@@ -106,6 +106,10 @@ class _Conv(Module):
                 "padding_mode must be one of zeros, reflect, replicate, circular, but got "
                 f"padding_mode={padding_mode!r}"
             )
+        if isinstance(padding, str) and padding not in ("same", "valid"):
+            raise ValueError(f"Invalid padding string {padding!r}, should be one of ('valid', 'same')")
+        if padding == "same" and any(step != 1 for step in self._each(stride)):
+            raise ValueError("padding='same' is not supported for strided convolutions")
         self.in_channels, self.out_channels, self.groups, self.padding_mode = in_channels, out_channels, groups, padding_mode
         self.kernel_size, self.stride = self._each(kernel_size), self._each(stride)
         self.padding = padding if isinstance(padding, str) else self._each(padding)
@@ -132,11 +136,15 @@ class _Conv(Module):
         return [x for t in reversed(total) for x in (t // 2, t - t // 2)]
 
     def forward(self, input: Any) -> Any:
+        return self._conv_forward(input, self.weight, self.bias)
+
+    def _conv_forward(self, input: Any, weight: Any, bias: Any) -> Any:
+        """The convolution with other weights: what a module that changes them first calls, as in torch."""
         padding: Any = self.padding
         if self.padding_mode != "zeros":
             input, padding = F.pad(input, self._around(), self.padding_mode), 0
         convolve = F.conv1d if self.dims == 1 else F.conv2d
-        return convolve(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
+        return convolve(input, weight, bias, self.stride, padding, self.dilation, self.groups)
 
     def extra_repr(self) -> str:
         text = f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
@@ -198,6 +206,12 @@ class _BatchNorm(Module):
         self.register_buffer("running_var", ones(num_features, dtype=kind) if track_running_stats else None)
         self.register_buffer("num_batches_tracked", tensor(0, dtype=int64) if track_running_stats else None)
         self.reset_parameters()
+
+    def _load_from_state_dict(self, state_dict: dict, prefix: str, local_metadata: dict, *rest: Any) -> None:
+        key = prefix + "num_batches_tracked"
+        if self.track_running_stats and local_metadata.get("version", 1) < 2 and key not in state_dict:
+            state_dict[key] = self.num_batches_tracked  # a plain dict, or one of the first torch versions
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, *rest)
 
     def reset_running_stats(self) -> None:
         """Forget the batches seen."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections import OrderedDict, namedtuple
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -12,6 +11,8 @@ from gradlab.autograd.grad_mode import no_grad
 from gradlab.dtypes import dtype as Dtype
 from gradlab.engine import RemovableHandle
 from gradlab.engine.node import Hooks
+from gradlab.nn._state_dict import EXTRA, load_own, own_state, unexpected
+from gradlab.nn.hooks import HookedCall
 from gradlab.nn.parameter import Buffer, Parameter
 
 
@@ -41,6 +42,7 @@ class Module:
     """
 
     training: bool
+    _version = 1  # of the layout of its state dict
     _parameters: dict[str, Any]
     _buffers: dict[str, Any]
     _modules: dict[str, Any]
@@ -56,7 +58,6 @@ class Module:
             "_forward_pre_hooks": Hooks(),
             "_backward_hooks": Hooks(),
             "_backward_pre_hooks": Hooks(),
-            "_state_dict_hooks": Hooks(),
         }
         self.__dict__.update(fields)
 
@@ -75,27 +76,7 @@ class Module:
             or fields["_backward_pre_hooks"]
         ):
             return self.forward(*args, **options)
-        return self._call_with_hooks(args, options)
-
-    def _call_with_hooks(self, args: tuple, options: dict) -> Any:
-        for hook, with_options in list(self._forward_pre_hooks.values()):
-            if with_options:
-                changed = hook(self, args, options)
-                args, options = changed if changed is not None else (args, options)
-            else:
-                changed = hook(self, args)
-                args = args if changed is None else changed if isinstance(changed, tuple) else (changed,)
-        backward = None
-        if self._backward_hooks or self._backward_pre_hooks:
-            from gradlab.nn.hooks import BackwardHooks
-
-            backward = BackwardHooks(self)
-            args = backward.inputs(args)
-        result = self.forward(*args, **options)
-        for hook, with_options in list(self._forward_hooks.values()):
-            changed = hook(self, args, options, result) if with_options else hook(self, args, result)
-            result = result if changed is None else changed
-        return result if backward is None else backward.outputs(result)
+        return HookedCall(self, args, options).run()
 
     def register_forward_pre_hook(self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False) -> Any:
         """Call `hook(module, args)` before forward; what it returns replaces the arguments.
@@ -113,13 +94,15 @@ class Module:
     ) -> Any:
         """Call `hook(module, args, output)` after forward; what it returns replaces the output.
 
+        always_call: also when the forward or a hook has raised, with None (or what there is) as the output.
+
         >>> import gradlab
         >>> layer = gradlab.nn.Linear(2, 3)
         >>> handle = layer.register_forward_hook(lambda module, args, output: print(output.shape))
         >>> _ = layer(gradlab.ones(5, 2))
         gradlab.Size([5, 3])
         """
-        return _registered(self._forward_hooks, (hook, with_kwargs), prepend)
+        return _registered(self._forward_hooks, (hook, with_kwargs, always_call), prepend)
 
     def register_full_backward_hook(self, hook: Callable, prepend: bool = False) -> Any:
         """Call `hook(module, grad_input, grad_output)` when the inputs' gradients are known; a returned tuple replaces it.
@@ -144,26 +127,24 @@ class Module:
 
     def __setattr__(self, name: str, value: Any) -> None:
         fields = self.__dict__
-        if isinstance(value, (Parameter, Module, Buffer)):
-            self._set_special(name, value)
-            return
-        for kind, what, allowed in (
-            ("_parameters", "parameter", "torch.nn.Parameter or None"),
-            ("_modules", "child module", "torch.nn.Module or None"),
-            ("_buffers", "buffer", "torch.Tensor or None"),
-        ):
+        home = _home(value)
+        for kind, what, allowed, fits in _HOMES:
+            if kind == home:
+                self._put(kind, name, value)
+                return
             if name in fields.get(kind, ()):
-                if value is not None and not (kind == "_buffers" and isinstance(value, Tensor)):
+                if value is not None and not isinstance(value, fits):
                     raise TypeError(f"cannot assign '{type(value).__name__}' as {what} '{name}' ({allowed} expected)")
                 fields[kind][name] = value
                 return
         object.__setattr__(self, name, value)
 
-    def _set_special(self, name: str, value: Any) -> None:
-        kind = "_parameters" if isinstance(value, Parameter) else "_modules" if isinstance(value, Module) else "_buffers"
+    def _put(self, kind: str, name: str, value: Any) -> None:
         if "_parameters" not in self.__dict__:
             raise AttributeError(f"cannot assign {kind[1:]} before Module.__init__() call")
-        for other in ("_parameters", "_modules", "_buffers"):
+        if isinstance(value, Buffer):
+            _check_name(self, name, "buffer", self._buffers)
+        for other, *_ in _HOMES:
             if other != kind:
                 self.__dict__[other].pop(name, None)
         self.__dict__.pop(name, None)
@@ -355,7 +336,10 @@ class Module:
         >>> net.get_parameter("0.weight").shape
         gradlab.Size([3, 2])
         """
-        return self._entry("_parameters", target)
+        found = self._entry("_parameters", target)
+        if found is None:
+            raise AttributeError(f"`{target}` is not an nn.Parameter: it is None")
+        return found
 
     def get_buffer(self, target: str) -> Any:
         """The buffer of a dotted name."""
@@ -373,8 +357,9 @@ class Module:
         """
         if not isinstance(mode, bool):
             raise ValueError("training mode is expected to be boolean")
-        for module in self.modules():
-            module.training = mode
+        self.training = mode
+        for module in self.children():
+            module.train(mode)
         return self
 
     def eval(self) -> Any:
@@ -428,17 +413,18 @@ class Module:
         return self
 
     def _apply(self, function: Callable[[Any], Any]) -> Any:
-        for module in self.modules():
-            for parameter in module._parameters.values():
-                if parameter is not None:
-                    with no_grad():
-                        changed, grad = function(parameter.detach()), parameter.grad
-                    parameter.data = changed
-                    if grad is not None:
-                        parameter.grad = function(grad)
-            for name, buffer in module._buffers.items():
-                if buffer is not None:
-                    module._buffers[name] = function(buffer)
+        for module in self.children():
+            module._apply(function)
+        for parameter in self._parameters.values():
+            if parameter is not None:
+                with no_grad():
+                    changed, grad = function(parameter.detach()), parameter.grad
+                parameter.data = changed
+                if grad is not None:
+                    parameter.grad = function(grad)
+        for name, buffer in self._buffers.items():
+            if buffer is not None:
+                self._buffers[name] = function(buffer)
         return self
 
     def to(self, *args: Any, **options: Any) -> Any:
@@ -483,20 +469,31 @@ class Module:
         >>> list(gradlab.nn.BatchNorm1d(2).state_dict())
         ['weight', 'bias', 'running_mean', 'running_var', 'num_batches_tracked']
         """
-        destination = OrderedDict() if destination is None else destination
-        if not hasattr(destination, "_metadata"):
-            destination = _StateDict(destination)
-        persistent = {n: b for n, b in self._buffers.items() if n not in self._non_persistent_buffers_set}
-        destination._metadata[prefix[:-1]] = {"version": getattr(self, "_version", 1)}
-        for name, value in itertools.chain(self._parameters.items(), persistent.items()):
-            if value is not None:
-                destination[prefix + name] = value if keep_vars else value.detach()
+        if destination is None:
+            destination = OrderedDict()
+            destination._metadata = OrderedDict()
+        if hasattr(destination, "_metadata"):
+            destination._metadata[prefix[:-1]] = {"version": self._version}
+        self._save_to_state_dict(destination, prefix, keep_vars)
         for name, module in self._modules.items():
             if module is not None:
                 module.state_dict(destination=destination, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
-        for hook in self._state_dict_hooks.values():
-            hook(self, destination, prefix, {})
         return destination
+
+    def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
+        """Put this module's own state into the dict; a module with a layout of its own overrides it, as in torch."""
+        for name, value in own_state(self):
+            destination[prefix + name] = value if keep_vars else value.detach()
+        if type(self).get_extra_state is not Module.get_extra_state:
+            destination[prefix + EXTRA] = self.get_extra_state()
+
+    def get_extra_state(self) -> Any:
+        """What a module that overrides this, and `set_extra_state`, has in its state dict beside tensors."""
+        raise NotImplementedError(f"{type(self).__name__} has no extra state: override get_extra_state.")
+
+    def set_extra_state(self, state: Any) -> None:
+        """Take back what get_extra_state gave."""
+        raise NotImplementedError(f"{type(self).__name__} has no extra state: override set_extra_state.")
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> IncompatibleKeys:
         """Copy values in by name; with `strict` missing or unknown names are a RuntimeError. Takes torch's state dicts too.
@@ -509,37 +506,47 @@ class Module:
         """
         if not isinstance(state_dict, Mapping):
             raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
-        own = self.state_dict(keep_vars=True)
-        missing = [name for name in own if name not in state_dict]
-        unexpected = [name for name in state_dict if name not in own]
-        problems = []
-        if strict and unexpected:
-            problems.append(f"Unexpected key(s) in state_dict: {', '.join(map(repr, unexpected))}. ")
-        if strict and missing:
-            problems.append(f"Missing key(s) in state_dict: {', '.join(map(repr, missing))}. ")
-        for name, mine in own.items():
-            if name in state_dict:
-                problems += self._load_one(name, mine, state_dict[name], assign)
+        given = OrderedDict(state_dict)
+        notes = getattr(state_dict, "_metadata", {})
+        missing, unknown, problems = [], [], []  # type: ignore[var-annotated]
+
+        def load(module: Any, part: dict, prefix: str) -> None:
+            note = {**notes.get(prefix[:-1], {}), "assign_to_params_buffers": assign}
+            module._load_from_state_dict(part, prefix, note, True, missing, unknown, problems)
+            for name, child in module._modules.items():
+                start = f"{prefix}{name}."
+                if child is not None:
+                    load(child, {key: value for key, value in part.items() if key.startswith(start)}, start)
+
+        load(self, given, "")
+        for what, names in (("Unexpected", unknown), ("Missing", missing)):
+            if strict and names:
+                problems.insert(0, f"{what} key(s) in state_dict: {', '.join(map(repr, names))}. ")
         if problems:
             raise RuntimeError(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t" + "\n\t".join(problems))
-        return IncompatibleKeys(missing, unexpected)
+        return IncompatibleKeys(missing, unknown)
 
-    def _load_one(self, name: str, mine: Any, value: Any, assign: bool) -> list[str]:
-        value = _from_torch(value)
-        if tuple(value.shape) != tuple(mine.shape):
-            return [
-                f"size mismatch for {name}: copying a param with shape {tuple(value.shape)} from checkpoint, the "
-                "shape in current "
-                f"model is {tuple(mine.shape)}."
-            ]
-        if assign:
-            path, _, last = name.rpartition(".")
-            module = self._find(path)
-            setattr(module, last, value if not isinstance(mine, Parameter) else Parameter(value, mine.requires_grad))
-        else:
-            with no_grad():
-                mine.copy_(value)
-        return []
+    def _load_from_state_dict(
+        self,
+        state_dict: dict,
+        prefix: str,
+        local_metadata: dict,
+        strict: bool,
+        missing_keys: list,
+        unexpected_keys: list,
+        error_msgs: list,
+    ) -> None:
+        """Take this module's own state from the dict; a module with a layout of its own overrides it, as in torch."""
+        load_own(self, state_dict, prefix, local_metadata.get("assign_to_params_buffers", False), missing_keys, error_msgs)
+        key, reads_extra = prefix + EXTRA, type(self).set_extra_state is not Module.set_extra_state
+        if reads_extra and key in state_dict:
+            self.set_extra_state(state_dict[key])
+        elif reads_extra and strict:
+            missing_keys.append(key)
+        elif strict and key in state_dict:
+            unexpected_keys.append(key)
+        if strict:
+            unexpected_keys += unexpected(self, state_dict, prefix)
 
     # -- showing -------------------------------------------------------------------------------------------------------
 
@@ -567,12 +574,18 @@ class Module:
         self.__dict__.update(state)
 
 
-class _StateDict(OrderedDict):
-    """A state dict with torch's `_metadata`."""
+_HOMES = (
+    ("_parameters", "parameter", "torch.nn.Parameter or None", Parameter),
+    ("_modules", "child module", "torch.nn.Module or None", Module),
+    ("_buffers", "buffer", "torch.Tensor or None", Tensor),
+)
 
-    def __init__(self, items: Any = ()) -> None:
-        super().__init__(items)
-        self._metadata: dict[str, dict] = {}
+
+def _home(value: Any) -> str | None:
+    """Where a value goes by its type alone; a tensor is a buffer only where the name is one."""
+    if isinstance(value, Parameter):
+        return "_parameters"
+    return "_modules" if isinstance(value, Module) else "_buffers" if isinstance(value, Buffer) else None
 
 
 def clear_grad(tensor: Any, set_to_none: bool) -> None:
@@ -610,11 +623,3 @@ def _check_name(module: Module, name: str, what: str, own: dict) -> None:
     if name not in own and hasattr(module, name):
         raise KeyError(f"attribute '{name}' already exists")
 
-
-def _from_torch(value: Any) -> Any:
-    """A state dict's value as a tensor: ours, or anything with `.detach().numpy()` (torch's), or an array."""
-    if isinstance(value, Tensor):
-        return value
-    from gradlab.operators.creation import tensor
-
-    return tensor(value.detach().cpu().numpy() if hasattr(value, "detach") else value)

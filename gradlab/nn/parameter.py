@@ -52,6 +52,8 @@ class Buffer(Tensor):
     persistent: bool
 
     def __new__(cls, data: Any = None, *, persistent: bool = True) -> Any:
-        buffer = new_instance(cls, data._array if data is not None else make([])._array)
+        buffer = new_instance(cls, data.detach()._array if data is not None else make([])._array)
+        if data is not None:
+            buffer._counter, buffer.requires_grad = data.detach()._counter, data.requires_grad
         buffer.persistent = persistent
         return buffer

@@ -45,6 +45,7 @@ class Adam(Optimizer):
     ) -> None:
         check_rate(lr)
         check(eps >= 0, f"Invalid epsilon value: {eps}")
+        check(len(betas) == 2, f"betas must be two numbers, got {betas}")
         check(
             all(isinstance(b, (float, int)) for b in betas),
             "betas must be either both floats or both Tensors: gradlab takes floats",

@@ -7,15 +7,17 @@ import warnings
 from collections import defaultdict
 from collections.abc import Callable
 from copy import deepcopy
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from gradlab._tensor import Tensor
 from gradlab.autograd.grad_mode import enable_grad
-from gradlab.engine import RemovableHandle
+from gradlab.engine import RemovableHandle, make
 from gradlab.engine.node import Hooks
-from gradlab.nn.module import _from_torch, clear_grad
+from gradlab.nn._state_dict import from_torch
+from gradlab.nn.module import clear_grad
 from gradlab.operators._views import count_write
 
 UNSUPPORTED = ("foreach", "capturable", "differentiable", "fused")
@@ -145,7 +147,7 @@ class Optimizer:
 
     @np.errstate(all="ignore")
     def _step_group(self, group: dict[str, Any]) -> None:
-        update, state, maximize = self.update, self.state, group["maximize"]
+        update, state, maximize = self.update, self.state, group.get("maximize")
         for parameter in group["params"]:
             gradient = parameter._meta and parameter._meta.grad
             if gradient is not None:
@@ -239,9 +241,9 @@ def _loaded(name: str, value: Any, parameter: Any) -> Any:
     Not a copy, as in torch: two optimizers that load one state dict go on with the same buffers.
     """
     if not hasattr(value, "shape"):
-        return deepcopy(value)
+        return make(np.float32(value)) if name == "step" else deepcopy(value)
     if not isinstance(value, Tensor):
-        value = _from_torch(value).detach().clone()
+        value = from_torch(value).detach().clone()
     return value if name == "step" else value.to(parameter.dtype)
 
 
@@ -253,6 +255,8 @@ def check(ok: bool, message: str) -> None:
 
 def check_rate(lr: Any) -> None:
     """A learning rate is a number or a tensor of one element, not negative."""
+    if not isinstance(lr, (Tensor, Real)):
+        raise TypeError(f"lr must be a number or a tensor of one element, not {type(lr).__name__}")
     if isinstance(lr, Tensor):
         check(lr.numel() == 1, "Tensor lr must be 1-element")
     check(float(lr) >= 0, f"Invalid learning rate: {lr}")

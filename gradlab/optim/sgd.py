@@ -61,7 +61,7 @@ class SGD(Optimizer):
     def _with_momentum(self, gradient: np.ndarray, state: dict, group: dict) -> np.ndarray:
         momentum = group["momentum"]
         if state.get("momentum_buffer") is None:
-            state["momentum_buffer"] = make(gradient.copy())
+            state["momentum_buffer"] = make(gradient.copy(order="K"))
             buffer = state["momentum_buffer"]._array
         else:
             buffer = state["momentum_buffer"]._array

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable
+from itertools import chain
 from typing import Any
 
 from gradlab._backward import backward
@@ -11,6 +12,7 @@ from gradlab.autograd.function import Function
 from gradlab.autograd.grad_mode import enable_grad, set_grad_enabled
 from gradlab.autograd.graph import saved_tensors_hooks
 from gradlab.engine import TensorBase, modes
+from gradlab.engine.saved import PLAIN, SavingNode, save_input
 from gradlab.random import get_rng_state, set_rng_state
 
 
@@ -36,7 +38,8 @@ def checkpoint(
     must require grad, and keyword arguments are refused (ValueError). Left out it is True, with a warning, as in torch.
     preserve_rng_state: the second run draws the same random numbers.
     determinism_check="none" lets the second run save other shapes and dtypes than the first (use_reentrant=False).
-    early_stop changes nothing: the second run always goes to the end. context_fn and debug are refused (NotImplementedError).
+    early_stop: the second run ends when it has what is needed (use_reentrant=False).
+    context_fn and debug are refused (NotImplementedError).
 
     >>> import gradlab
     >>> from gradlab.utils.checkpoint import checkpoint
@@ -56,7 +59,7 @@ def checkpoint(
     if use_reentrant is False:
         if determinism_check not in ("default", "none"):
             raise ValueError(f"determinism_check should be one of ['default', 'none'], but got {determinism_check}")
-        return _Frame(function, args, kwargs, preserve_rng_state, determinism_check == "default").forward()
+        return _Frame(function, args, kwargs, preserve_rng_state, determinism_check == "default", early_stop).forward(args)
     if kwargs:
         raise ValueError(f"Unexpected keyword arguments: {','.join(kwargs)}. The reentrant kind takes positional arguments only.")
     return CheckpointFunction.apply(function, _Rng(preserve_rng_state), *args)
@@ -78,16 +81,46 @@ class _Rng:
             set_rng_state(self.now)
 
 
+class CheckpointArguments(SavingNode):
+    """Keeps the arguments of a checkpointed call as any node keeps its inputs: hooks see them, and in-place edits are noticed.
+
+    No edge leads to it.
+    """
+
+    __slots__ = ("saves",)
+
+    def __init__(self, args: tuple) -> None:
+        self.extras, self.edges = None, ()
+        slots = [save_input(each) if isinstance(each, TensorBase) else (each, PLAIN, None) for each in args]
+        self.saves, self.saved = tuple(map(str, range(len(args)))), tuple(chain.from_iterable(slots))  # type: ignore[assignment]
+
+    def output_number(self, name: str) -> int:
+        return 0
+
+    def again(self) -> list:
+        """The arguments, tensors as leaves of a graph of their own."""
+        return _as_leaves([self.read(name) for name in self.saves])
+
+
+def _as_leaves(args: Iterable) -> list:
+    return [x.detach().requires_grad_(x.requires_grad) if isinstance(x, TensorBase) else x for x in args]
+
+
+class _Enough(Exception):
+    """Ends a second run that has saved all that the first one saved."""
+
+
 class _Frame:
     """One checkpointed call: counts what its forward saves, and finds the n-th again by running forward once more."""
 
-    def __init__(self, function: Callable, args: tuple, kwargs: dict, preserve: bool, compare: bool) -> None:
-        self.function, self.args, self.kwargs, self.compare = function, args, kwargs, compare
+    def __init__(self, function: Callable, args: tuple, kwargs: dict, preserve: bool, compare: bool, early_stop: bool) -> None:
+        self.function, self.kwargs, self.compare = function, kwargs, compare
+        self.kept, self.early_stop = CheckpointArguments(args), early_stop
         self.rng, self.saved, self.again = _Rng(preserve), [], {}  # type: ignore[var-annotated]
 
-    def forward(self) -> Any:
+    def forward(self, args: tuple) -> Any:
         with saved_tensors_hooks(self._pack, self._unpack):
-            return self.function(*self.args, **self.kwargs)
+            return self.function(*args, **self.kwargs)
 
     def _pack(self, tensor: Any) -> int:
         self.saved.append((tensor.shape, tensor.dtype))
@@ -100,14 +133,21 @@ class _Frame:
 
     def _recompute(self) -> None:
         found: list = []
-        detached = tuple(a.detach().requires_grad_(a.requires_grad) if isinstance(a, TensorBase) else a for a in self.args)
-        before = modes.set(saved_hooks=())
+
+        def pack(tensor: Any) -> None:
+            found.append(tensor.detach())
+            if self.early_stop and len(found) == len(self.saved):
+                raise _Enough
+
+        args, before = self.kept.again(), modes.set(saved_hooks=())
         try:
-            with enable_grad(), self.rng, saved_tensors_hooks(lambda t: found.append(t), lambda t: t):
-                self.function(*detached, **self.kwargs)
+            with enable_grad(), self.rng, saved_tensors_hooks(pack, lambda t: t):
+                self.function(*args, **self.kwargs)
+        except _Enough:
+            pass
         finally:
             modes.set(**before)
-        if len(found) < len(self.saved):
+        if len(found) != len(self.saved):
             raise CheckpointError(
                 "torch.utils.checkpoint: A different number of tensors was saved during the original forward and recomputation: "
                 f"{len(self.saved)} and {len(found)}. The function must do the same each time it runs."
@@ -127,7 +167,9 @@ class CheckpointFunction(Function):
 
     @staticmethod
     def forward(ctx: Any, function: Callable, rng: _Rng, *args: Any) -> Any:
-        ctx.function, ctx.rng, ctx.args = function, rng, args
+        ctx.function, ctx.rng = function, rng
+        ctx.others = [None if isinstance(a, TensorBase) else a for a in args]
+        ctx.save_for_backward(*[a if isinstance(a, TensorBase) else None for a in args])
         return function(*args)
 
     @staticmethod
@@ -137,7 +179,7 @@ class CheckpointFunction(Function):
                 "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or passing an `inputs` "
                 "parameter to .backward(): its backward fills every leaf. Use checkpoint(..., use_reentrant=False)."
             )
-        args = [a.detach().requires_grad_(a.requires_grad) if isinstance(a, TensorBase) else a for a in ctx.args]
+        args = _as_leaves(a if t is None else t for t, a in zip(ctx.saved_tensors, ctx.others, strict=True))
         with set_grad_enabled(True), ctx.rng:
             outputs = ctx.function(*args)
         outputs = outputs if isinstance(outputs, tuple | list) else (outputs,)

@@ -61,11 +61,17 @@ def mse_loss(
     >>> gradlab.nn.functional.mse_loss(gradlab.tensor([1.0, 3.0]), gradlab.tensor([0.0, 0.0]))
     tensor(5.)
     """
+    _check_weight(weight, input)
     input, target = _same_shapes(input, target)
     how = _reduction(reduction, size_average, reduce)
     if weight is not None:
         return _weighted_mean(neural.mse_loss(input, target, "none", 0) * weight, weight, how)
     return neural.mse_loss(input, target, how, 0)
+
+
+def _check_weight(weight: Any, input: Any) -> None:
+    if weight is not None and weight.shape != input.shape:
+        raise ValueError(f"Weights and input must have the same size, got {list(weight.shape)} and {list(input.shape)}")
 
 
 def _weighted_mean(loss: Any, weight: Any, how: str) -> Any:
@@ -81,6 +87,7 @@ def l1_loss(
     >>> gradlab.nn.functional.l1_loss(gradlab.tensor([1.0, 3.0]), gradlab.tensor([0.0, 0.0]))
     tensor(2.)
     """
+    _check_weight(weight, input)
     input, target = _same_shapes(input, target)
     how = _reduction(reduction, size_average, reduce)
     loss = (input - target).abs()
@@ -110,11 +117,15 @@ def huber_loss(input: Any, target: Any, reduction: str = "mean", delta: float = 
     >>> gradlab.nn.functional.huber_loss(gradlab.tensor([1.0, 3.0]), gradlab.tensor([0.0, 0.0]), delta=2.0)
     tensor(2.2500)
     """
+    _check_weight(weight, input)
     input, target = _same_shapes(input, target)
+    if not input.is_floating_point() and target.is_floating_point():
+        raise RuntimeError(f"result type {target.dtype} can't be cast to {input.dtype}: convert the input with .float()")
+    target = target.to(input.dtype)  # the loss is of the input's dtype
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     if weight is not None:
-        return _weighted_mean(neural.huber_loss(input, target, "none", delta) * weight, weight, _reduction(reduction))
+        return _reduce(neural.huber_loss(input, target, "none", delta) * weight, _reduction(reduction))
     return neural.huber_loss(input, target, _reduction(reduction), delta)
 
 
@@ -254,6 +265,8 @@ def cross_entropy(
     logs = neural.log_softmax_along(input, dim)
     soft = target._array.dtype.kind == "f"
     if target._array.shape == input._array.shape and (soft or dim and target._array.dtype != INT64):
+        if ignore_index >= 0:
+            raise RuntimeError("ignore_index is not supported for floating point target: probabilities have no class to ignore")
         return _soft_cross_entropy(logs, target, weight, how, label_smoothing, dim)
     if soft:
         raise RuntimeError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from gradlab.dtypes import float16, float32
 from gradlab.nn.functional.losses import without_gradient
 from gradlab.operators import neural, reduction, shape
 from gradlab.operators._sums import average, variance, wide
@@ -36,7 +37,19 @@ def layer_norm(
                 f"Expected {name} to be of same shape as normalized_shape, but got {list(value.shape)} and "
                 f"{list(wanted)}"
             )
+    _check_dtypes(input, weight, bias)
     return neural.layer_norm(input, wanted, weight, bias, eps)[0]
+
+
+def _check_dtypes(input: Any, *parameters: Any) -> None:
+    """Parameters are of the input's dtype; those of a float16 input may be float32."""
+    allowed = {input.dtype, float32} if input.dtype is float16 else {input.dtype}
+    for value in parameters:
+        if value is not None and value.dtype not in allowed and input.is_floating_point():
+            raise RuntimeError(
+                f"mixed dtype (CPU): expect parameter to have scalar type of {input.dtype}, but it is {value.dtype}: convert one "
+                "of them with .to(dtype)"
+            )
 
 
 def batch_norm(
@@ -73,6 +86,7 @@ def batch_norm(
     ):
         if value is not None and value.numel() != channels:
             raise RuntimeError(f"{name} should contain {channels} elements not {value.numel()}")
+    _check_dtypes(input, weight, bias, running_mean, running_var)
     if training and (running_mean is None) != (running_var is None):
         raise ValueError("running_mean and running_var must either both be None or neither be None")
     if not training and (running_mean is None or running_var is None):
