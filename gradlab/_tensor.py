@@ -469,6 +469,10 @@ class Tensor(TensorBase, results=True):
         array = array if dtype is None else array.astype(dtype, copy=False)
         return array.copy() if copy else array
 
+    def __array_wrap__(self, array: np.ndarray, context: Any = None, return_scalar: bool = False) -> Any:
+        """What a numpy function makes of this tensor is a tensor."""
+        return make(array)
+
     def __bool__(self) -> bool:
         if self._array.size != 1:
             many = "no values" if not self._array.size else "more than one value"

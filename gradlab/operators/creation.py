@@ -11,7 +11,7 @@ from gradlab import dtypes
 from gradlab.devices import device as check_device
 from gradlab.engine import TensorBase, make, modes
 from gradlab.engine.modes import EXTRAS, notify
-from gradlab.operators._arguments import check_listed, index, sizes
+from gradlab.operators._arguments import check_listed, sizes
 from gradlab.random import source
 
 
@@ -262,7 +262,7 @@ def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, 
     tensor([[1., 0.],
             [0., 1.]])
     """
-    return finished(np.eye(n, n if m is None else m, dtype=_kind(dtype)), requires_grad, device)
+    return finished(np.eye(*_shape((n, n if m is None else m)), dtype=_kind(dtype)), requires_grad, device)
 
 
 # -- counted ---------------------------------------------------------------------------------------------------------------
@@ -301,8 +301,8 @@ def linspace(start: float, end: float, steps: int, *, dtype: Any = None, device:
     >>> gradlab.linspace(0, 1, 5)
     tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
     """
-    start, end = map(_number, (start, end))
-    return finished(np.linspace(start, end, index(steps, "steps")).astype(_kind(dtype)), requires_grad, device)
+    (start, end), (count,) = map(_number, (start, end)), _shape((steps,))
+    return finished(np.linspace(start, end, count).astype(_kind(dtype)), requires_grad, device)
 
 
 def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple:
@@ -362,6 +362,14 @@ def randn(
     return finished(np.asarray(values, _floats(dtype)), requires_grad, device)
 
 
+def _drawn(draw: Any, *parameters: Any) -> Any:
+    """What numpy draws; parameters out of range are a RuntimeError, as in torch."""
+    try:
+        return draw(*parameters)
+    except ValueError as error:
+        raise RuntimeError(f"{draw.__name__}: {error}") from None
+
+
 def randint(
     low: int,
     high: Any = None,
@@ -381,7 +389,7 @@ def randint(
     """
     if size is None:
         low, high, size = 0, low, high
-    values = source(generator).integers(low, high, _shape((size,)))
+    values = _drawn(source(generator).integers, low, high, _shape((size,)))
     return finished(np.asarray(values, _kind(dtype, np.dtype(np.int64))), requires_grad, device)
 
 
@@ -392,8 +400,7 @@ def randperm(n: int, *, generator: Any = None, dtype: Any = None, device: Any = 
     >>> gradlab.randperm(4).sort().values
     tensor([0, 1, 2, 3])
     """
-    n = index(n, "n")
-    return finished(source(generator).permutation(n).astype(_kind(dtype, np.dtype(np.int64))), False, device)
+    return finished(source(generator).permutation(*_shape((n,))).astype(_kind(dtype, np.dtype(np.int64))), False, device)
 
 
 def rand_like(input: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Any:
@@ -403,7 +410,7 @@ def rand_like(input: Any, *, dtype: Any = None, device: Any = None, requires_gra
     >>> gradlab.rand_like(gradlab.ones(2, 3)).shape
     gradlab.Size([2, 3])
     """
-    return rand(tuple(input.shape), dtype=dtype or input.dtype, device=device, requires_grad=requires_grad)
+    return finished(empty_like(input, dtype=dtype).uniform_()._array, requires_grad, device)
 
 
 def randn_like(input: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Any:
@@ -413,7 +420,7 @@ def randn_like(input: Any, *, dtype: Any = None, device: Any = None, requires_gr
     >>> gradlab.randn_like(gradlab.ones(2, 3)).shape
     gradlab.Size([2, 3])
     """
-    return randn(tuple(input.shape), dtype=dtype or input.dtype, device=device, requires_grad=requires_grad)
+    return finished(empty_like(input, dtype=dtype).normal_()._array, requires_grad, device)
 
 
 def randint_like(input: Any, low: int, high: Any = None, *, dtype: Any = None, device: Any = None) -> Any:
@@ -435,7 +442,7 @@ def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None
     tensor([  1., 100.])
     """
     mean_, std_ = [x._array if isinstance(x, TensorBase) else x for x in (mean, std)]
-    values = source(generator).normal(mean_, std_, None if size is None else _shape((size,)))
+    values = _drawn(source(generator).normal, mean_, std_, None if size is None else _shape((size,)))
     kinds = [x._array.dtype for x in (mean, std) if isinstance(x, TensorBase)]
     out = make(np.asarray(values, kinds[0] if kinds else dtypes.get_default_dtype().numpy))
     notify("normal", (mean, std), out)
@@ -466,7 +473,8 @@ def multinomial(input: Any, num_samples: int, replacement: bool = False, *, gene
     """
     rows = input._array if input.ndim == 2 else input._array[None]
     draws = [
-        source(generator).choice(len(row), num_samples, replacement, row.astype(float) / row.sum(dtype=float)) for row in rows
+        _drawn(source(generator).choice, len(row), num_samples, replacement, row.astype(float) / row.sum(dtype=float))
+        for row in rows
     ]
     out = make(np.array(draws, np.int64) if input.ndim == 2 else draws[0].astype(np.int64))
     notify("multinomial", (input, num_samples), out)

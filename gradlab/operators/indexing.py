@@ -329,7 +329,7 @@ masked_filled_number = operator(
 )
 masked_filled = operator(
     "MaskedFillBackward1",
-    lambda self, mask, value: np.where(mask, value.astype(self.dtype), self),
+    lambda self, mask, value: np.where(mask, dtypes.fitted(value.item(), self.dtype), self),
     self=lambda g, mask: where(mask, 0, g),
     value=lambda g, mask: where(mask, g, 0).sum(),
 )

@@ -719,6 +719,9 @@ isfinite = operator(None, np.isfinite)
 def _isclose(self, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     if self.dtype != other.dtype:
         raise RuntimeError(f"isclose and allclose compare tensors of one dtype, not {self.dtype} with {other.dtype}")
+    for name, value in (("rtol", rtol), ("atol", atol)):
+        if value < 0:
+            raise RuntimeError(f"{name} must be greater than or equal to zero, but got {value}")
     return np.isclose(self, other, rtol, atol, equal_nan)
 
 

@@ -407,7 +407,7 @@ def _picked_by(name, pair):
 _KINDS = {name: type(name, (Picked,), {"__slots__": ()}) for name in "max min median kthvalue sort topk cummax cummin".split()}
 
 
-def max(self, dim=None, keepdim=False):
+def max(self, dim=None, keepdim=False, *, other=None):
     """The largest element, or (values, indices) along a dim, or the larger of two tensors.
 
     Without a dim ties share the gradient; along a dim it goes to the one that was picked.
@@ -417,14 +417,15 @@ def max(self, dim=None, keepdim=False):
     >>> x.max(), x.max(dim=1).indices
     (tensor(7.), tensor([1, 0]))
     """
+    other = dim if hasattr(dim, "shape") else other
+    if other is not None:
+        return maximum(self, other)
     if dim is None:
         return _whole(max_all, keepdim)(self)
-    if not isinstance(dim, int) and hasattr(dim, "shape"):
-        return maximum(self, dim)
     return _picked_by("max", max_dim(self, axis(dim, self.ndim), keepdim))
 
 
-def min(self, dim=None, keepdim=False):
+def min(self, dim=None, keepdim=False, *, other=None):
     """The smallest element, or (values, indices) along a dim, or the smaller of two tensors.
 
     >>> import gradlab
@@ -432,10 +433,11 @@ def min(self, dim=None, keepdim=False):
     >>> gradlab.min(x), gradlab.min(x, dim=1).values
     (tensor(1.), tensor([1., 2.]))
     """
+    other = dim if hasattr(dim, "shape") else other
+    if other is not None:
+        return minimum(self, other)
     if dim is None:
         return _whole(min_all, keepdim)(self)
-    if not isinstance(dim, int) and hasattr(dim, "shape"):
-        return minimum(self, dim)
     return _picked_by("min", min_dim(self, axis(dim, self.ndim), keepdim))
 
 
@@ -469,7 +471,7 @@ def _share(g, self, result, dim, keepdim):
     dims = axes(dim, len(self.shape))
     g, result = _all_dims(self.shape, dims, keepdim, g, result)
     ties = self == result
-    return where(ties, g / ties.sum(axis=dims, keepdims=True), 0)
+    return g * ties / ties.sum(axis=dims, keepdims=True)
 
 
 def _extreme(ufunc):
@@ -734,8 +736,12 @@ argmax = operator(None, _arg(np.argmax))
 argmin = operator(None, _arg(np.argmin))
 def _logical(ufunc):
     """Of uint8 as uint8, as in torch, where it once stood for bool."""
-    kind = lambda self: self.dtype if self.dtype == np.uint8 else bool  # noqa: E731
-    return lambda self, dim=None, keepdim=False: ufunc.reduce(self, axes(dim, self.ndim), keepdims=keepdim).astype(kind(self))
+
+    def forward(self, dim=None, keepdim=False):
+        dims = dim if dim == () else axes(dim, self.ndim)
+        return ufunc.reduce(self, dims, keepdims=keepdim).astype(self.dtype if self.dtype == np.uint8 else bool)
+
+    return forward
 
 
 any, all = operator(None, _logical(np.logical_or)), operator(None, _logical(np.logical_and))

@@ -58,6 +58,23 @@ T.where(condition=T.ones(2) > 0, input=T.ones(2), other=T.zeros(2)) | T.where(T.
 T.ones(2, dtype=T.int64).uniform_() | T.ones(2, dtype=T.int64).normal_() | T.ones(2).bernoulli_(2.0) | T.ones(2).bernoulli_(1.0)
 T.nn.ModuleList([T.nn.ReLU(), T.nn.ReLU(), T.nn.Tanh()]) | T.nn.ModuleList() | T.nn.Sequential(T.nn.ReLU(), T.nn.ReLU())
 T.nn.ModuleList([T.nn.Sequential(T.nn.ReLU()), T.nn.Sequential(T.nn.ReLU()), T.nn.ReLU()])
+T.tensor([[True, False]]).all(dim=()) | T.tensor([[2, 0]]).any(dim=()) | T.tensor([[1, 0]]).all(dim=(0, 1))
+T.max(T.ones(2), other=T.zeros(2)) | T.ones(2).min(other=T.zeros(2)) | T.max(T.ones(2), T.tensor(3.0)) | T.ones(2).max(1.5)
+T.isclose(T.ones(1), T.ones(1), rtol=-1) | T.allclose(T.ones(1), T.ones(1), atol=-1) | F.normalize(T.ones(2, 2), None)
+T.zeros(2, dtype=T.int8).masked_fill(T.tensor([True, False]), T.tensor(300))
+T.zeros(2).masked_fill(T.tensor([True, False]), T.tensor(1e300, dtype=T.float64))
+T.zeros(2).masked_fill(T.tensor([True, False]), T.tensor(float('inf')))
+"""
+DRAWN = """
+T.eye(-1) | T.eye(2, -1) | T.linspace(0, 1, steps=-1) | T.randperm(-1) | T.linspace(0, 1, T.tensor(3))
+T.randint(5, 5, (2,)) | T.randint(5, 3, (2,)) | T.normal(0, -1, (2,)) | T.multinomial(T.tensor([-1.0, 1]), 1)
+T.multinomial(T.tensor([0.0, 0]), 1) | T.multinomial(T.ones(2), 3) | T.rand_like(T.ones(2, dtype=T.int64))
+T.rand_like(T.ones(2, 3).t()).stride() | T.randn_like(T.ones(2, 3).t()).stride()
+T.rand_like(T.ones(2), requires_grad=True).is_leaf
+"""
+NUMPY = """
+np.exp(T.zeros(2)) | np.add(T.ones(2), np.ones(2)) | np.sqrt(T.tensor([4])) | np.exp(T.tensor(0.0))
+np.exp(T.ones(2, requires_grad=True)) | np.modf(T.ones(2)) | np.add.reduce(T.ones(2, 3)) | np.stack([T.ones(2), T.ones(2)])
 """
 INDEXED_WRITES = """
 a[a == 0] = T.tensor([1, 2, 3]) | a[a == 0] = T.tensor(1) | a[T.tensor([0, 1])] = T.tensor(1)
@@ -89,6 +106,8 @@ r = [T.tensor([0.0, -0.0]), T.tensor([-0.0, 1.0]), T.tensor([0.0, 10.0]), T.tens
 m = T.nn.Sequential(T.nn.Linear(2, 1)); m.get_parameter('0.w')
 m = T.nn.Sequential(T.nn.Linear(2, 1)); m.get_buffer('0.weight')
 x = T.ones(2, requires_grad=True); y = T.Tensor(x); (y * 3).sum().backward(); r = [names(y), x.grad, y is x]
+x = T.tensor([[float('nan'), 1.0], [2.0, 2.0]], requires_grad=True); x.amax(1).sum().backward(); r = x.grad
+x = T.tensor([[float('nan'), 1.0], [2.0, 2.0]], requires_grad=True); x.amin(1).sum().backward(); r = x.grad
 x = T.ones(2); y = T.Tensor(x); y.add_(1); r = [x, y.grad_fn, T.Tensor(x.long()).dtype]
 """
 
@@ -111,7 +130,7 @@ def outcome(lib, program):
     return repr(known["r"] if "r" in known else known["a"]).replace("gradlab", "torch").replace("torch::autograd::", "")
 
 
-EXPRESSIONS = [f"r = {program}" for program in split(GIVEN_DTYPES + DATA + STRIDES + VALUES)]
+EXPRESSIONS = [f"r = {program}" for program in split(GIVEN_DTYPES + DATA + STRIDES + VALUES + DRAWN + NUMPY)]
 
 
 @pytest.mark.parametrize("program", EXPRESSIONS + split(INDEXED_WRITES) + NODES.strip().splitlines())

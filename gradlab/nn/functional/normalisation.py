@@ -109,7 +109,7 @@ def _move_statistics(input: Any, running_mean: Any, running_var: Any, momentum: 
         running += (momentum * value).astype(running.dtype)
 
 
-def normalize(input: Any, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: Any = None) -> Any:
+def normalize(input: Any, p: float | None = 2.0, dim: int = 1, eps: float = 1e-12, out: Any = None) -> Any:
     """`x / max(norm(x), eps)` along a dim.
 
     >>> import gradlab
@@ -118,4 +118,4 @@ def normalize(input: Any, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out:
     """
     if out is not None:
         raise NotImplementedError("normalize(out=...): leave out away.")
-    return input / shape.expand_as(reduction.vector_norm(input, p, dim, True).clamp_min(eps), input)
+    return input / shape.expand_as(reduction.vector_norm(input, 2.0 if p is None else p, dim, True).clamp_min(eps), input)
