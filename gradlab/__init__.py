@@ -55,6 +55,8 @@ warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"gradlab\.") 
 _memory.watch()
 _memory.keep_freed()
 globals().update({name: public(function, name) for name, function in PUBLIC.items()})
+_ALSO_METHODS = ("detach", "is_floating_point", "is_same_size", "numel")
+globals().update({name: public(getattr(Tensor, name), name) for name in _ALSO_METHODS})
 globals().update(CREATION)
 
 pi, e, inf, nan = 3.141592653589793, 2.718281828459045, float64.numpy.type("inf").item(), float64.numpy.type("nan").item()
@@ -122,6 +124,7 @@ __all__ = [
     *_LATER,
     *_ROOMS,
     *PUBLIC,
+    *_ALSO_METHODS,
     *CREATION,
 ]
 
@@ -134,7 +137,7 @@ def __getattr__(name: str) -> Any:
         found = getattr(importlib.import_module(f"gradlab.{_TEACHING.get(name) or _LATER[name]}"), name)
         globals()[name] = found
         return found
-    raise AttributeError(f"module 'gradlab' has no attribute '{name}'")
+    raise AttributeError(f"module 'gradlab' has no attribute '{name}': lessons/differences.md says what of torch it offers")
 
 
 def __dir__() -> list[str]:
