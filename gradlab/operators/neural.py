@@ -58,12 +58,12 @@ leaky_relu = _activation(
 elu = _activation(
     "EluBackward0",
     lambda self, alpha: np.where(self > 0, self, alpha * np.expm1(np.minimum(self, 0))),
-    lambda g, self, alpha: where(self <= 0, g * (alpha * exp(clamp_max_number(self, 0))), g),
+    lambda g, self, alpha: where(self <= 0, g * (alpha * exp(clamp_max_number(wide(self), 0))), g),
 )
 silu = _activation(
     "SiluBackward0",
     lambda self: (self / (1 + np.exp(-wide(self)))).astype(self.dtype, copy=False),
-    lambda g, self: g * _silu_slope(self, sigmoid(self)),
+    lambda g, self: g * _silu_slope(wide(self), sigmoid(wide(self))),
 )
 
 
@@ -85,6 +85,7 @@ def _gelu(self, approximate):
 
 def _gelu_grad(g, self, approximate):
     """D. Hendrycks and K. Gimpel, Gaussian error linear units (2016): x times the normal distribution function."""
+    self = wide(self)
     if approximate == "tanh":
         t = tanh(math.sqrt(2 / math.pi) * (self + 0.044715 * self * self * self))
         inner = math.sqrt(2 / math.pi) * (1 + 3 * 0.044715 * self * self)
@@ -97,9 +98,9 @@ gelu = _activation("GeluBackward0", _gelu, _gelu_grad)
 softplus = _activation(
     "SoftplusBackward0",
     lambda self, beta, threshold: np.where(self * beta > threshold, self, np.logaddexp(self * beta, 0) / beta),
-    lambda g, self, beta, threshold: where(self * beta > threshold, g, g * sigmoid(self * beta)),
+    lambda g, self, beta, threshold: where(self * beta > threshold, g, g * sigmoid(wide(self) * beta)),
 )
-log_sigmoid = _activation("LogSigmoidBackward0", lambda self: -np.logaddexp(-self, 0), lambda g, self: g * sigmoid(-self))
+log_sigmoid = _activation("LogSigmoidBackward0", lambda self: -np.logaddexp(-self, 0), lambda g, self: g * sigmoid(-wide(self)))
 
 
 def _hardtanh(self, min_val, max_val):

@@ -60,3 +60,17 @@ def test_a_gradient_is_summed_in_float32_where_a_tensor_was_broadcast(program):
     exact = gradient(torch, np.float64)
     error = np.abs(gradient(torch, np.float16) - exact).max()
     assert np.abs(gradient(gradlab, np.float16) - exact).max() <= 2 * error + 2e-3 * np.abs(exact).max()
+
+
+@pytest.mark.parametrize("name", "silu gelu softplus logsigmoid elu leaky_relu softsign".split())
+def test_gradients_of_activations_are_as_exact(name):
+    x, g = (np.random.default_rng(0).standard_normal((2, 3000)) * 2).astype(np.float16)
+
+    def gradient(library, dtype):
+        leaf = library.tensor(x.astype(dtype), requires_grad=True)
+        getattr(library.nn.functional, name)(leaf).backward(library.tensor(g.astype(dtype)))
+        return np.array(leaf.grad.tolist())
+
+    exact = gradient(torch, np.float64)
+    relative = lambda found: (np.abs(found - exact) / (np.abs(exact) + 1e-3)).max()  # noqa: E731
+    assert relative(gradient(gradlab, np.float16)) <= 2 * relative(gradient(torch, np.float16))
