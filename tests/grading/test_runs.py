@@ -3,7 +3,9 @@
 import json
 import os
 import random
+import select
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -14,6 +16,7 @@ import pytest
 
 from gradlab.grading import Bundle, grade, grade_all, read_submissions
 from gradlab.grading.executors import file_name
+from gradlab.grading.judge import _HEADER
 
 pytestmark = pytest.mark.sandbox
 QUICK_COURSE = Path(__file__).with_name("quick_course.py")
@@ -203,7 +206,7 @@ def test_kill_9_at_twenty_random_moments(finished, tools, tmp_path, long_slice):
 
 
 def test_ctrl_c_keeps_what_is_done(tools, tmp_path):
-    folder = make_class(tmp_path / "class", tools, 6, slow=0.3)
+    folder = make_class(tmp_path / "class", tools, 12, slow=0.3)  # long enough for the signal to come in time
     command = [
         *COMMAND,
         str(folder),
@@ -227,6 +230,18 @@ def test_ctrl_c_keeps_what_is_done(tools, tmp_path):
     assert json.loads((tmp_path / "out" / "run.json").read_text())["seed"] == seed
     for name, content in kept.items():
         assert (tmp_path / "out" / "results" / name).read_bytes() == content
+
+
+def test_a_judge_whose_grader_has_gone_ends_in_silence():
+    ours, theirs = socket.socketpair()
+    code = "from gradlab.grading.judge import main; main()"
+    process = subprocess.Popen([sys.executable, "-c", code], stdin=theirs, stdout=theirs, stderr=subprocess.PIPE)
+    theirs.close()
+    question, course = json.dumps({"op": "open"}).encode(), str(QUICK_COURSE).encode()
+    ours.sendall(_HEADER.pack(len(question), len(course)) + question + course)
+    assert select.select([ours], [], [], 60)[0], "no answer"
+    ours.close()  # with the answer unread: the other end sees a reset
+    assert process.communicate(timeout=60)[1] == b"" and process.returncode == 0
 
 
 def test_a_worker_that_is_killed_costs_nothing(tools, finished, tmp_path):
