@@ -132,6 +132,9 @@ def _check_start(index: int, root: TensorBase, g: Any) -> None:
 
 
 def _edges(targets: list) -> list:
+    for t in targets:
+        if not isinstance(t, TensorBase):
+            raise RuntimeError(f"all inputs have to be Tensors, but got {type(t).__name__}")
     edges = [t._gradient_edge() for t in targets]
     if None in edges:
         raise errors.no_target(edges.index(None))

@@ -38,8 +38,8 @@ def load_own(module: Any, given: dict, prefix: str, assign: bool, missing: list,
             _write(module, name, mine, value, assign)
         else:
             errors.append(
-                f"size mismatch for {key}: copying a param with shape {tuple(value.shape)} from checkpoint, the shape in "
-                f"current model is {tuple(mine.shape)}."
+                f"size mismatch for {key}: copying a param with shape {value.shape} from checkpoint, the shape in current "
+                f"model is {mine.shape}."
             )
 
 

@@ -8,6 +8,8 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from gradlab._tensor import Tensor
+from gradlab.errors import not_tensor
 from gradlab.nn.module import Module
 from gradlab.nn.parameter import Parameter
 
@@ -58,6 +60,8 @@ class _Numbered(Module):
 
     def extend(self, values: Iterable[Any]) -> Any:
         """Add several at the end."""
+        if isinstance(values, Tensor) or not isinstance(values, Iterable):
+            raise TypeError(f"{type(self).__name__}.extend should be called with an iterable, but got {type(values).__name__}")
         for value in values:
             self.append(value)
         return self
@@ -229,10 +233,10 @@ class ParameterList(_Numbered):
         return self._parameters
 
     def _add(self, name: str, value: Any) -> None:
-        self.register_parameter(name, value if isinstance(value, Parameter) else Parameter(value))
+        self.register_parameter(name, _as_parameter(value))
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        super().__setitem__(index, value if isinstance(value, Parameter) else Parameter(value))
+        super().__setitem__(index, _as_parameter(value))
 
     def extra_repr(self) -> str:
         return _listed({name: p.dtype for name, p in self._parameters.items()}, self._parameters)
@@ -255,10 +259,16 @@ class ParameterDict(_Named):
         return self._parameters
 
     def __setitem__(self, key: str, value: Any) -> None:
-        self.register_parameter(key, value if isinstance(value, Parameter) else Parameter(value))
+        self.register_parameter(key, _as_parameter(value))
 
     def extra_repr(self) -> str:
         return _listed({name: p.type() for name, p in self._parameters.items()}, self._parameters)
+
+
+def _as_parameter(value: Any) -> Parameter:
+    if not isinstance(value, Tensor):
+        raise not_tensor("an entry of ParameterList and ParameterDict", value)
+    return value if isinstance(value, Parameter) else Parameter(value)
 
 
 def _listed(kinds: dict[str, Any], parameters: Any) -> str:

@@ -148,6 +148,8 @@ class Module:
             if other != kind:
                 self.__dict__[other].pop(name, None)
         self.__dict__.pop(name, None)
+        if isinstance(value, Parameter):
+            _check_name(self, name, "parameter", self._parameters)
         self.__dict__[kind][name] = value
         if isinstance(value, Buffer) and not value.persistent:
             self._non_persistent_buffers_set.add(name)
@@ -521,7 +523,8 @@ class Module:
         load(self, given, "")
         for what, names in (("Unexpected", unknown), ("Missing", missing)):
             if strict and names:
-                problems.insert(0, f"{what} key(s) in state_dict: {', '.join(map(repr, names))}. ")
+                quoted = ", ".join([f'"{name}"' for name in names])
+                problems.insert(0, f"{what} key(s) in state_dict: {quoted}. ")
         if problems:
             raise RuntimeError(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t" + "\n\t".join(problems))
         return IncompatibleKeys(missing, unknown)

@@ -8,6 +8,7 @@ from typing import Any
 
 from gradlab._tensor import Tensor
 from gradlab.autograd.grad_mode import no_grad
+from gradlab.errors import not_tensor
 from gradlab.operators import joining, reduction, shape
 
 
@@ -92,6 +93,8 @@ def vector_to_parameters(vec: Any, parameters: Iterable[Any]) -> None:
     >>> w, b
     (tensor([1., 2.]), tensor([3.]))
     """
+    if not isinstance(vec, Tensor):
+        raise not_tensor("what vector_to_parameters writes", vec)
     start = 0
     for p in parameters:
         p.data = shape.view_as(vec[start : start + p.numel()], p).data

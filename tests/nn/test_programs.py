@@ -327,3 +327,27 @@ def test_a_momentum_buffer_lies_as_the_parameter(T):
     (p * 2).sum().backward()
     optimizer.step()
     yield [p.stride(), optimizer.state[p]["momentum_buffer"].stride()]
+
+
+@beside_torch
+def test_what_containers_and_vectors_are_made_of(T):
+    nn = T.nn
+    yield tried(nn.ParameterList([T.ones(1)]).extend, T.ones(2)), tried(nn.ModuleList().extend, 3)
+    yield tried(nn.utils.vector_to_parameters, [1.0], [nn.Parameter(T.ones(1))])
+    yield tried(T.autograd.grad, T.ones(1, requires_grad=True).sum(), [None])
+
+
+@beside_torch
+def test_a_property_is_in_the_way_of_a_parameter(T):
+    class Positive(T.nn.Module):
+        @property
+        def w(self):
+            return 1
+
+    yield tried(setattr, Positive(), "w", T.nn.Parameter(T.ones(1)))
+
+
+@pytest.mark.parametrize("value", [3, "a", [1.0]])
+def test_an_entry_of_a_parameter_list_is_a_tensor(value):
+    with pytest.raises(TypeError, match="ParameterList"):
+        gradlab.nn.ParameterList([value])
