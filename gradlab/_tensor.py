@@ -798,6 +798,7 @@ class Tensor(TensorBase, results=True):
 
     add, sub, mul, div = pointwise.add, pointwise.sub, pointwise.mul, pointwise.div
     subtract, multiply, divide = pointwise.sub, pointwise.mul, pointwise.div
+    subtract_, multiply_, divide_, absolute_ = inplace.sub_, inplace.mul_, inplace.div_, inplace.abs_
     true_divide, floor_divide, remainder = pointwise.true_divide, pointwise.floor_divide, pointwise.remainder
     neg, abs, absolute, sign = pointwise.neg, pointwise.abs, pointwise.abs, pointwise.sign
     reciprocal, positive = pointwise.reciprocal, pointwise.positive
@@ -845,6 +846,11 @@ class Tensor(TensorBase, results=True):
     eq, ne, lt, le, gt, ge = pointwise.eq, pointwise.ne, pointwise.lt, pointwise.le, pointwise.gt, pointwise.ge
     logical_and, logical_or = pointwise.logical_and, pointwise.logical_or
     logical_xor, logical_not, logical_not_ = pointwise.logical_xor, pointwise.logical_not, inplace.logical_not_
+    logical_and_, logical_or_, logical_xor_ = inplace.logical_and_, inplace.logical_or_, inplace.logical_xor_
+    bitwise_and, bitwise_or = pointwise.bitwise_and, pointwise.bitwise_or
+    bitwise_xor, bitwise_not = pointwise.bitwise_xor, pointwise.bitwise_not
+    bitwise_and_, bitwise_or_ = inplace.bitwise_and_, inplace.bitwise_or_
+    bitwise_xor_, bitwise_not_ = inplace.bitwise_xor_, inplace.bitwise_not_
     isnan, isinf, isfinite, isclose = pointwise.isnan, pointwise.isinf, pointwise.isfinite, pointwise.isclose
     allclose, equal = pointwise.allclose, pointwise.equal
 

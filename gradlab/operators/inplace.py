@@ -40,6 +40,8 @@ addmm_, relu_ = inplace(linalg.addmm), inplace(neural.relu)
 copied_into, copied_onto_itself = inplace(copy), inplace(copy, overlap=True)
 logical_not_, bitwise_and_ = inplace(pointwise.logical_not), inplace(pointwise.bitwise_and)
 bitwise_or_, bitwise_xor_ = inplace(pointwise.bitwise_or), inplace(pointwise.bitwise_xor)
+bitwise_not_, logical_and_ = inplace(pointwise.bitwise_not), inplace(pointwise.logical_and)
+logical_or_, logical_xor_ = inplace(pointwise.logical_or), inplace(pointwise.logical_xor)
 
 
 def copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:

@@ -407,6 +407,15 @@ def _picked_by(name, pair):
 _KINDS = {name: type(name, (Picked,), {"__slots__": ()}) for name in "max min median kthvalue sort topk cummax cummin".split()}
 
 
+def _most(name, of_all, along, of_two, self, dim, keepdim, other):
+    other = dim if hasattr(dim, "shape") else other
+    if other is not None:
+        return of_two(self, other)
+    if dim is None:
+        return _whole(of_all, keepdim)(self)
+    return _picked_by(name, along(self, axis(dim, self.ndim), keepdim))
+
+
 def max(self, dim=None, keepdim=False, *, other=None):
     """The largest element, or (values, indices) along a dim, or the larger of two tensors.
 
@@ -417,12 +426,7 @@ def max(self, dim=None, keepdim=False, *, other=None):
     >>> x.max(), x.max(dim=1).indices
     (tensor(7.), tensor([1, 0]))
     """
-    other = dim if hasattr(dim, "shape") else other
-    if other is not None:
-        return maximum(self, other)
-    if dim is None:
-        return _whole(max_all, keepdim)(self)
-    return _picked_by("max", max_dim(self, axis(dim, self.ndim), keepdim))
+    return _most("max", max_all, max_dim, maximum, self, dim, keepdim, other)
 
 
 def min(self, dim=None, keepdim=False, *, other=None):
@@ -433,12 +437,7 @@ def min(self, dim=None, keepdim=False, *, other=None):
     >>> gradlab.min(x), gradlab.min(x, dim=1).values
     (tensor(1.), tensor([1., 2.]))
     """
-    other = dim if hasattr(dim, "shape") else other
-    if other is not None:
-        return minimum(self, other)
-    if dim is None:
-        return _whole(min_all, keepdim)(self)
-    return _picked_by("min", min_dim(self, axis(dim, self.ndim), keepdim))
+    return _most("min", min_all, min_dim, minimum, self, dim, keepdim, other)
 
 
 def median(self, dim=None, keepdim=False):

@@ -64,6 +64,10 @@ T.isclose(T.ones(1), T.ones(1), rtol=-1) | T.allclose(T.ones(1), T.ones(1), atol
 T.zeros(2, dtype=T.int8).masked_fill(T.tensor([True, False]), T.tensor(300))
 T.zeros(2).masked_fill(T.tensor([True, False]), T.tensor(1e300, dtype=T.float64))
 T.zeros(2).masked_fill(T.tensor([True, False]), T.tensor(float('inf')))
+T.tensor([1, 2]).bitwise_and(3) | T.tensor([1, 2]).bitwise_not_() | T.tensor([True, False]).bitwise_xor_(T.ones(2) > 0)
+T.tensor([1.0, 0]).bitwise_or(1) | T.tensor([1.0, 0]).logical_and_(T.ones(2)) | T.tensor([3, 0]).logical_xor_(T.ones(2))
+T.tensor([3.0]).subtract_(1).multiply_(2).divide_(-4).absolute_() | T.numel(T.ones(2, 3)) | T.is_floating_point(T.ones(1))
+T.detach(T.ones(2, requires_grad=True)) | T.is_same_size(T.ones(2), T.ones(3))
 """
 DRAWN = """
 T.eye(-1) | T.eye(2, -1) | T.linspace(0, 1, steps=-1) | T.randperm(-1) | T.linspace(0, 1, T.tensor(3))
