@@ -307,7 +307,8 @@ def font(words: str, size: int, color: str) -> str:
 
 def text(words: str) -> str:
     """Escaped for an HTML-like label: whatever a name holds, it stays text."""
-    return html.escape(clean(words), quote=True).replace("&#x27;", "&#39;") or " "
+    words = clean(words).replace("\\", "\\\\")  # \N in a label is the node's own name
+    return html.escape(words, quote=True).replace("&#x27;", "&#39;") or " "
 
 
 def clean(words: str) -> str:

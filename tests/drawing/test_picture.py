@@ -89,7 +89,8 @@ def test_marks_and_breaks():
 
 
 @pytest.mark.parametrize(
-    "name", ["<script>alert(1)</script>", "a \"b\" \\n & 'c'", "名前", "😀", "a\nb\x07\x00", "<<B>>", ""]
+    "name",
+    ["<script>alert(1)</script>", "a \"b\" \\n & 'c'", "名前", "😀", "a\nb\x07\x00", "<<B>>", "", "\\N", "x\\G\\T\\\\E", "\\"],
 )
 def test_any_name_stays_text(name):
     w = torch.tensor(2.0, requires_grad=True)
