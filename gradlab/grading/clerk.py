@@ -139,18 +139,21 @@ class _Grading:
         return [self.found.get(id) or self._outcome(id, status, words) for id in self.bundle.exercises], self.notes
 
     def _grade_notebook(self, notebook: Notebook) -> str:
-        """Grade what no newer notebook of the student has answered. What is wrong with the file, "" for nothing."""
+        """Grade what no newer notebook of the student answers (a cell as it was given is no answer).
+
+        Returns what is wrong with the file, "" for nothing.
+        """
         if notebook.problem:
             return notebook.problem
         try:
             plan = self.judge.plan(notebook.content, list(self.bundle.exercises))
         except JudgeError as error:
             return str(error)
-        exercises = plan["exercises"]
-        repeated = sorted(set(exercises) & set(self.found))
+        answered = {id for id, outcome in self.found.items() if outcome.status != "not-yet"}
+        repeated = sorted(answered & set(plan["exercises"]))
         if repeated:
-            self.notes.append(f"{notebook.name} was not graded: a newer file answers the same exercises.")
-            return ""
+            self.notes.append(f"{', '.join(repeated)} in {notebook.name}: not graded, a newer file has an answer.")
+        exercises = {id: planned for id, planned in plan["exercises"].items() if id not in answered}
         run = _Run(self, {int(i): source for i, source in plan["cells"].items()}, exercises, set(plan["wild"]))
         self.found |= run.outcomes()
         return ""

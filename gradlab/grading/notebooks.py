@@ -263,11 +263,14 @@ def _changes(statement: ast.stmt) -> Iterable[str]:
 def find_answer(cells: Sequence[Cell], id: str, names: Sequence[str], stub: str) -> int | None:
     """Which cell holds the answer: the last that its metadata names, else the last that defines the names.
 
-    A learner may leave the given cell as it was and answer in one of their own: then that one counts.
+    A learner may leave the given cell as it was and answer in one of their own: then that one counts. Another lesson's
+    notebook has no answer to this one's exercises, whatever names its cells define.
     """
     wanted = set(names)
     marked = [i for i, cell in enumerate(cells) if cell.exercise == id]
-    own = [i for i, cell in enumerate(cells) if cell.exercise is None and wanted <= cell.code.defined]
+    lessons = {_lesson(cell.exercise) for cell in cells if cell.exercise is not None}
+    here = not lessons or _lesson(id) in lessons
+    own = [i for i, cell in enumerate(cells) if here and cell.exercise is None and wanted <= cell.code.defined]
     answered = [
         i
         for i in marked
@@ -277,6 +280,10 @@ def find_answer(cells: Sequence[Cell], id: str, names: Sequence[str], stub: str)
         if candidates:
             return candidates[-1]
     return None
+
+
+def _lesson(id: str) -> str:
+    return id.rpartition("-")[0]
 
 
 def is_stub(cell: Cell, stub: str) -> bool:

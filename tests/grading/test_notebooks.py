@@ -5,8 +5,9 @@ import re
 
 import pytest
 
+from gradlab import exercises
 from gradlab.grading import Notebook
-from gradlab.grading.notebooks import Cell, Code, UnreadableError, needed_cells, read_cells
+from gradlab.grading.notebooks import Cell, Code, UnreadableError, find_answer, needed_cells, read_cells
 
 pytestmark = pytest.mark.sandbox
 ALL_PASSED = dict.fromkeys(("91-1", "91-2", "91-3", "91-4"), "passed")
@@ -213,7 +214,24 @@ def test_of_two_files_the_newest_counts_and_the_result_says_so(grader, tools):
     old, new = tools.answered("def tanh_back(g, x, out): return g"), tools.answered()
     result = grader(Notebook("new.ipynb", new, 2.0), Notebook("old.ipynb", old, 1.0))
     assert result.score == 9.0
-    assert result.notes == ("old.ipynb was not graded: a newer file answers the same exercises.",)
+    assert result.notes == ("91-1, 91-2, 91-3, 91-4 in old.ipynb: not graded, a newer file has an answer.",)
+
+
+def test_an_older_file_counts_for_what_the_newer_leaves_open(grader, tools):
+    given = tools.notebook(*[tools.code(exercise.stub, exercise.id) for exercise in exercises.load(tools.COURSE)])
+    result = grader(Notebook("given.ipynb", given, 2.0), Notebook("solved.ipynb", tools.answered(), 1.0))
+    assert result.score == 9.0 and result.notes == ()
+    half = tools.notebook(tools.code("def tanh_back(g, x, out): return g", "91-1"))
+    result = grader(Notebook("half.ipynb", half, 2.0), Notebook("solved.ipynb", tools.answered(), 1.0))
+    assert [outcome.status for outcome in result.exercises] == ["failed", "passed", "passed", "passed"]
+    assert result.notes == ("91-1 in solved.ipynb: not graded, a newer file has an answer.",)
+
+
+def test_names_in_another_lessons_notebook_are_no_answers():
+    cells = [Cell("tanh_back = loss = 1"), Cell("x = 1", "12-1"), Cell("y = 2", "12-2")]
+    assert find_answer(cells, "09-3", ["loss"], "loss = ...") is None
+    assert find_answer(cells, "12-3", ["loss"], "loss = ...") == 0
+    assert find_answer([Cell("loss = 1")], "09-3", ["loss"], "loss = ...") == 0
 
 
 def test_two_files_with_different_exercises_both_count(grader, tools):
