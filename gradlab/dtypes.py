@@ -104,24 +104,47 @@ def set_default_dtype(d: dtype) -> None:
     _default = d
 
 
-def finfo(d: dtype | None = None) -> np.finfo:
-    """Limits of a floating-point dtype, as ``numpy.finfo`` (eps, max, min, tiny).
+class _Limits:
+    """What a dtype can hold, as Python numbers."""
+
+    kind: str
+    names: tuple[str, ...]
+
+    def __init__(self, type: dtype | None = None) -> None:
+        wanted = type or _default
+        if wanted.is_floating_point != (self.kind == "f") or wanted is bool:
+            raise TypeError(f"{self.__class__.__name__}() has no limits of {wanted}: finfo is for floats, iinfo for integers")
+        found: Any = (np.finfo if self.kind == "f" else np.iinfo)(wanted.numpy)
+        self.bits, self.dtype = found.bits, wanted.numpy.name
+        for name in self.names:
+            value = f"1e-{found.precision}" if name == "resolution" else getattr(found, name)
+            setattr(self, name, (builtins.float if self.kind == "f" else builtins.int)(value))
+
+    def __repr__(self) -> str:
+        shown = "".join([f"{name}={getattr(self, name):g}, " for name in self.names])
+        return f"{self.__class__.__name__}({shown}dtype={self.dtype})"
+
+
+class finfo(_Limits):
+    """Limits of a floating-point dtype (the default one when left out).
 
     >>> import gradlab
-    >>> gradlab.finfo(gradlab.float64).eps.item() == 2.0**-52
+    >>> gradlab.finfo(gradlab.float64).eps == 2.0**-52
     True
     """
-    return np.finfo((d or _default).numpy)
+
+    kind, names = "f", ("resolution", "min", "max", "eps", "smallest_normal", "tiny")
 
 
-def iinfo(d: dtype) -> np.iinfo:
-    """Limits of an integer dtype, as ``numpy.iinfo`` (max, min).
+class iinfo(_Limits):
+    """Limits of an integer dtype.
 
     >>> import gradlab
-    >>> gradlab.iinfo(gradlab.int8).max
-    127
+    >>> gradlab.iinfo(gradlab.int8)
+    iinfo(min=-128, max=127, dtype=int8)
     """
-    return np.iinfo(d.numpy)
+
+    kind, names = "i", ("min", "max")
 
 
 @functools.cache

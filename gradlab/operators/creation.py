@@ -186,7 +186,7 @@ def full(size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, r
     tensor([7, 7])
     """
     value = _number(fill_value)
-    return finished(filled(_shape((size,)), value, _kind(dtype, dtypes.guessed(value))), requires_grad, device)
+    return finished(filled(_shape((tuple(size),)), value, _kind(dtype, dtypes.guessed(value))), requires_grad, device)
 
 
 def _number(value: Any) -> Any:
@@ -389,7 +389,7 @@ def randint(
     """
     if size is None:
         low, high, size = 0, low, high
-    values = _drawn(source(generator).integers, low, high, _shape((size,)))
+    values = _drawn(source(generator).integers, low, high, _shape((tuple(size),)))
     return finished(np.asarray(values, _kind(dtype, np.dtype(np.int64))), requires_grad, device)
 
 

@@ -230,7 +230,8 @@ def as_float_if(self, *numbers):
         return self
     if any(isinstance(n, (float, np.floating)) for n in numbers):
         return self.to(dtypes.get_default_dtype())
-    return self.to(dtypes.int64) if self.dtype is dtypes.bool and any(type(n) is int for n in numbers) else self
+    met = any(type(n) is int or isinstance(n, np.integer) for n in numbers)
+    return self.to(dtypes.int64) if met and self.dtype is dtypes.bool else self
 
 
 def positive(self):
@@ -261,7 +262,8 @@ def true_divide(self, other):
 def _power(self, exponent):
     try:
         out = self**exponent
-        return out if out.dtype is not _INT8 or self.dtype == out.dtype else out.astype(dtypes.result_dtype([self, exponent]))
+        plain = out.dtype is not _INT8 or getattr(self, "dtype", _INT8) == _INT8
+        return out if plain else out.astype(dtypes.result_dtype([self, exponent]))
     except OverflowError:  # a number among small integers: it wraps as the base alone
         if isinstance(self, np.ndarray):
             check_in_range(exponent, self.dtype)

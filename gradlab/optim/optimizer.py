@@ -181,7 +181,10 @@ class Optimizer:
         numbers: dict[Any, int] = {}
         for p in itertools.chain.from_iterable(group["params"] for group in self.param_groups):
             numbers.setdefault(p, len(numbers))
-        groups = [{**group, "params": [numbers[p] for p in group["params"]]} for group in self.param_groups]
+        groups = []
+        for group in self.param_groups:
+            options = {name: value for name, value in group.items() if name != "params"}
+            groups.append({**options, "params": [numbers[p] for p in group["params"]]})
         return {"state": {numbers.get(p, p): state for p, state in self.state.items() if state}, "param_groups": groups}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:

@@ -67,6 +67,12 @@ T.zeros(2).masked_fill(T.tensor([True, False]), T.tensor(float('inf')))
 T.tensor([1, 2]).bitwise_and(3) | T.tensor([1, 2]).bitwise_not_() | T.tensor([True, False]).bitwise_xor_(T.ones(2) > 0)
 T.tensor([1.0, 0]).bitwise_or(1) | T.tensor([1.0, 0]).logical_and_(T.ones(2)) | T.tensor([3, 0]).logical_xor_(T.ones(2))
 T.tensor([3.0]).subtract_(1).multiply_(2).divide_(-4).absolute_() | T.numel(T.ones(2, 3)) | T.is_floating_point(T.ones(1))
+repr(T.finfo(T.float16)) | repr(T.finfo()) | repr(T.finfo(T.float64)) | repr(T.iinfo(T.uint8)) | T.finfo(T.float32).eps
+T.iinfo(T.int8).bits | T.finfo(T.int32) | T.iinfo(T.float32) | T.iinfo(T.bool) | T.finfo(T.float16).dtype
+T.full(2, 3) | T.full((), 3) | T.full([2], 3) | T.randint(3, 2) | T.nn.Unflatten(1, 3)
+F.pad(T.ones(1, 1, 3), (1, 1), mode='reflect', value=2.0)
+F.batch_norm(T.ones(3, 2), T.zeros(2), T.ones(2), training=True, eps=0.0)
+T.nn.BatchNorm1d(3)(T.zeros(0, 3)).requires_grad | list(T.optim.SGD([T.ones(1)], lr=0.1).state_dict()['param_groups'][0])
 T.detach(T.ones(2, requires_grad=True)) | T.is_same_size(T.ones(2), T.ones(3))
 """
 DRAWN = """

@@ -201,7 +201,7 @@ def pad(input: Any, pad: Sequence[int], mode: str = "constant", value: float | N
     if mode == "constant":
         return spatial.constant_pad(input, padding, 0 if value is None else value)
     if value is not None and value != 0:
-        raise ValueError(f"Padding mode {mode!r} doesn't take in value argument")
+        raise RuntimeError(f"Padding mode {mode!r} doesn't take in value argument")
     n = len(padding) // 2
     if (mode, n) not in spatial.index_pads or input.ndim not in (n + 1, n + 2):
         raise NotImplementedError(

@@ -76,6 +76,8 @@ def batch_norm(
         raise ValueError(f"Expected more than 1 value per channel when training, got input size {input.shape}")
     if not input.ndim and training:
         raise IndexError("tuple index out of range: batch_norm takes a batch of channels")
+    if eps < 0 or (training and not eps):
+        raise ValueError(f"batch_norm eps must be {'positive during training' if training else 'non-negative'}, but got {eps}")
     channels = input.shape[1] if input.ndim > 1 else 0
     without_gradient("native_batch_norm", running_mean=running_mean, running_var=running_var)
     for name, value in (
@@ -92,7 +94,7 @@ def batch_norm(
     if not training and (running_mean is None or running_var is None):
         raise RuntimeError("running_mean and running_var must be defined in evaluation mode")
     if not input.numel():
-        return shape.copied(input)
+        return input + 0 if weight is None else input * shape.reshape(weight, [1, -1] + [1] * (input.ndim - 2))
     if input.ndim < 2:
         raise IndexError(f"Dimension out of range: batch_norm takes a batch of channels, got shape {list(input.shape)}")
     if training and running_mean is not None:
