@@ -277,6 +277,8 @@ def _with_a_tensor(label: str, args: tuple, options: dict) -> tuple:
 
 
 def _into(label: str, out: Any, result: Any) -> Any:
+    if not (isinstance(out, TensorBase) and isinstance(result, TensorBase)):
+        raise TypeError(f"{label}(): out= takes one tensor, and goes with functions that return one")
     if modes.grad and (result.requires_grad or out.requires_grad):
         raise RuntimeError(
             f"{label}(): functions with out=... arguments don't support automatic differentiation, but one "
@@ -285,7 +287,7 @@ def _into(label: str, out: Any, result: Any) -> Any:
         )
     if out._array.shape != result._array.shape:
         raise RuntimeError(
-            f"{label}(): out has shape {list(out.shape)}, the result {list(result.shape)}; gradlab does not resize."
+            f"{label}(): out has shape {list(out._array.shape)}, the result {list(result._array.shape)}; gradlab does not resize."
         )
     check_fits(out, result, label)
     write(out, result._array)

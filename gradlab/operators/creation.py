@@ -198,12 +198,12 @@ def filled(shape: Any, value: Any, kind: np.dtype) -> np.ndarray:
     return np.full(shape, value if isinstance(value, np.ndarray) else dtypes.fitted(value, kind), kind)
 
 
-def _like(self: Any, dtype: Any, memory_format: Any = None) -> dict[str, Any]:
-    """How an array like another lies in memory: in the same order, unless some of its elements share a place."""
-    kept = memory_format in (None, "preserve_format")
+def _like(made: Any, self: Any, dtype: Any, memory_format: Any = None) -> np.ndarray:
+    """An array that numpy makes like another's, in memory in the same order, unless some of its elements share a place."""
     if not isinstance(self, TensorBase):
         raise TypeError(f"argument 'input' must be Tensor, not {type(self).__name__}")
-    return {"dtype": _kind(dtype, self._array.dtype), "order": "K" if kept and 0 not in self._array.strides else "C"}
+    kept = memory_format in (None, "preserve_format") and 0 not in self._array.strides
+    return made(self._array, dtype=_kind(dtype, self._array.dtype), order="K" if kept else "C")
 
 
 def zeros_like(
@@ -215,7 +215,7 @@ def zeros_like(
     >>> gradlab.zeros_like(gradlab.tensor([1, 2]))
     tensor([0, 0])
     """
-    return finished(np.zeros_like(input._array, **_like(input, dtype, memory_format)), requires_grad, device)
+    return finished(_like(np.zeros_like, input, dtype, memory_format), requires_grad, device)
 
 
 def ones_like(
@@ -227,7 +227,7 @@ def ones_like(
     >>> gradlab.ones_like(gradlab.tensor([1.5, 2.5]))
     tensor([1., 1.])
     """
-    return finished(np.ones_like(input._array, **_like(input, dtype, memory_format)), requires_grad, device)
+    return finished(_like(np.ones_like, input, dtype, memory_format), requires_grad, device)
 
 
 def empty_like(
@@ -239,7 +239,7 @@ def empty_like(
     >>> gradlab.empty_like(gradlab.ones(2, 3)).shape
     gradlab.Size([2, 3])
     """
-    return finished(np.empty_like(input._array, **_like(input, dtype, memory_format)), requires_grad, device)
+    return finished(_like(np.empty_like, input, dtype, memory_format), requires_grad, device)
 
 
 def full_like(input: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Any:
@@ -249,7 +249,7 @@ def full_like(input: Any, fill_value: Any, *, dtype: Any = None, device: Any = N
     >>> gradlab.full_like(gradlab.tensor([1.0, 2.0]), 7)
     tensor([7., 7.])
     """
-    out = np.empty_like(input._array, **_like(input, dtype))
+    out = _like(np.empty_like, input, dtype)
     out[...] = dtypes.fitted(_number(fill_value), out.dtype)
     return finished(out, requires_grad, device)
 

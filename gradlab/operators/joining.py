@@ -9,7 +9,7 @@ import numpy as np
 
 from gradlab import dtypes
 from gradlab.engine import TensorBase, make, operator
-from gradlab.operators._arguments import axes, axis, each, index, is_number, sizes
+from gradlab.operators._arguments import axes, axis, check_listed, each, index, is_number, sizes
 from gradlab.operators.shape import _key, copied, cut, expand, flatten, reshape, selected, unsqueeze
 
 # -- joins and splits --------------------------------------------------------------------------------------------------
@@ -51,9 +51,7 @@ def _listed(tensors, name):
         raise TypeError(f"{name}(): argument 'tensors' must be tuple of Tensors, not {type(tensors).__name__}")
     if not tensors:
         raise (ValueError if name == "cat" else RuntimeError)(f"{name} expects a non-empty TensorList: a list of Tensors")
-    for n, item in enumerate(tensors):
-        if not isinstance(item, (TensorBase, np.ndarray)):
-            raise TypeError(f"{name}(): expected Tensor as element {n} in argument 0, but got {type(item).__name__}")
+    check_listed(tensors)
     return tensors
 
 

@@ -15,14 +15,13 @@ from gradlab.operators._sums import average, reduced, sum_kept, wide
 from gradlab.operators.indexing import place, rows_sum
 from gradlab.operators.pointwise import (
     _erf,
-    clamp_max_number,
-    clamp_numbers,
     erf,
     exp,
     log,
     masked,
     rsqrt,
     sigmoid,
+    sign,
     tanh,
     tie,
     where,
@@ -58,7 +57,7 @@ leaky_relu = _activation(
 elu = _activation(
     "EluBackward0",
     lambda self, alpha: np.where(self > 0, self, alpha * np.expm1(np.minimum(self, 0))),
-    lambda g, self, alpha: where(self <= 0, g * (alpha * exp(clamp_max_number(wide(self), 0))), g),
+    lambda g, self, alpha: where(self <= 0, g * (alpha * exp(where(self < 0, wide(self), 0))), g),
 )
 silu = _activation(
     "SiluBackward0",
@@ -98,7 +97,9 @@ gelu = _activation("GeluBackward0", _gelu, _gelu_grad)
 softplus = _activation(
     "SoftplusBackward0",
     lambda self, beta, threshold: np.where(self * beta > threshold, self, np.logaddexp(self * beta, 0) / beta),
-    lambda g, self, beta, threshold: where(self * beta > threshold, g, g * sigmoid(wide(self) * beta)),
+    lambda g, self, beta, threshold: where(
+        self * beta > threshold, g, g * sigmoid(where(self * beta < threshold, wide(self) * beta, threshold))
+    ),
 )
 log_sigmoid = _activation("LogSigmoidBackward0", lambda self: -np.logaddexp(-self, 0), lambda g, self: g * sigmoid(-wide(self)))
 
@@ -229,8 +230,8 @@ def _huber(d, delta):
 
 
 mse_loss = _difference_loss("MseLossBackward0", lambda d, _: d * d, lambda d, _: d * 2)
-smooth_l1_loss = _difference_loss("SmoothL1LossBackward0", _smooth, lambda d, beta: clamp_numbers(d, -beta, beta) * (1 / beta))
-huber_loss = _difference_loss("HuberLossBackward0", _huber, lambda d, delta: clamp_numbers(d, -delta, delta))
+smooth_l1_loss = _difference_loss("SmoothL1LossBackward0", _smooth, lambda d, beta: where(abs(d) < beta, d / beta, sign(d)))
+huber_loss = _difference_loss("HuberLossBackward0", _huber, lambda d, delta: where(abs(d) < delta, d, sign(d) * delta))
 
 
 def _check_floats(input, name):
@@ -342,7 +343,7 @@ def _nll_grad(g, shape, target, weight, total_weight, reduction, ignore_index):
         and len(shape) == 2
         and isinstance(total_weight, np.ndarray)
         and reduction == "mean"
-        and total_weight.item() == shape[0]
+        and 0 < shape[0] == total_weight.item()
     ):
         out = np.zeros(shape, total_weight.dtype)  # every target counts: the same without weights
         out.put(_starts(shape) + target, g.item() * (-1 / shape[0]))
@@ -359,7 +360,7 @@ def _nll_factors(like, shape, target, weight, total_weight, reduction, ignore_in
     dim = int(len(shape) != 1)
     scale = _nll_scale(target, weight, ignore_index, shape[dim], like.dtype)
     if reduction == "mean":
-        np.divide(scale, total_weight, out=scale, where=scale != 0)  # all ignored: no gradient, though the loss is NaN
+        np.divide(scale, total_weight, out=scale, where=target != ignore_index)  # all ignored: 0, though the loss is NaN
     return np.expand_dims(-scale, dim)
 
 

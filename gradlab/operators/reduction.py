@@ -746,7 +746,7 @@ def _logical(ufunc):
 any, all = operator(None, _logical(np.logical_or)), operator(None, _logical(np.logical_and))
 count_nonzero = operator(None, lambda self, dim=None: np.count_nonzero(self, axis=axes(dim, self.ndim)))
 bincount = operator(None, lambda self, weights=None, minlength=0: np.bincount(_numbers(self, "bincount"), weights, minlength))
-unique = operator(None, lambda self: np.unique(self, equal_nan=False))
+unique = operator(None, lambda self, sorted=True: np.unique(self, equal_nan=False))
 
 
 def norm(self, p="fro", dim=None, keepdim=False, *, dtype=None):

@@ -86,7 +86,7 @@ def _convolve_back(self, weight, shape, stride, padding, dilation, groups):
     stride, padding, dilation = _options(stride, padding, dilation)
     n, c, h, width = shape if len(shape) == 4 else (*shape[:2], 1, shape[2])
     places, kernel = g.shape[2:], w.shape[2:]
-    columns = np.matmul(_grouped(w, groups).swapaxes(1, 2), g.reshape(n, groups, -1, places[0] * places[1]))
+    columns = np.matmul(_grouped(w, groups).swapaxes(1, 2), g.reshape(n, groups, g.shape[1] // groups, places[0] * places[1]))
     columns = columns.reshape(n, c, *kernel, *places)
     out = np.zeros((n, c, h + 2 * padding[0], width + 2 * padding[1]), g.dtype)
     for i, j, tap in _taps(kernel, places, stride, dilation):
@@ -100,7 +100,7 @@ def _convolve_weight(self, input, shape, stride, padding, dilation, groups):
     kernel = shape[2:] if len(shape) == 4 else (1, shape[2])
     places = g.shape[2:]
     columns = _columns(x, kernel, places, stride, padding, dilation, groups)
-    gradients = g.reshape(g.shape[0], groups, -1, places[0] * places[1])
+    gradients = g.reshape(g.shape[0], groups, g.shape[1] // groups, places[0] * places[1])
     return np.matmul(gradients, columns.swapaxes(2, 3)).sum(axis=0).reshape(shape)
 
 
@@ -215,7 +215,8 @@ def _plane_places(tap_of, width, kernel, places, stride, padding, dilation):
 def _flat_places(indices, shape):
     """Indices into the whole flattened input, out of indices into each plane."""
     planes = math.prod(shape[:-2])
-    return (indices.reshape(planes, -1) + np.arange(planes)[:, None] * (shape[-2] * shape[-1])).reshape(-1)
+    firsts = np.arange(planes) * (shape[-2] * shape[-1])
+    return (indices.reshape(planes, math.prod(indices.shape[-2:])) + firsts[:, None]).reshape(-1)
 
 
 def _planes_sum(self, shape, indices, apart):

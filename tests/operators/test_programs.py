@@ -73,6 +73,8 @@ T.full(2, 3) | T.full((), 3) | T.full([2], 3) | T.randint(3, 2) | T.nn.Unflatten
 F.pad(T.ones(1, 1, 3), (1, 1), mode='reflect', value=2.0)
 F.batch_norm(T.ones(3, 2), T.zeros(2), T.ones(2), training=True, eps=0.0)
 T.nn.BatchNorm1d(3)(T.zeros(0, 3)).requires_grad | list(T.optim.SGD([T.ones(1)], lr=0.1).state_dict()['param_groups'][0])
+T.stack([np.ones(2)]) | T.cat([T.ones(2), np.ones(2)]) | T.zeros_like([1.0]) | T.full_like(np.ones(2), 1) | T.rand_like([1.0])
+T.tensor([2, 1, 2]).unique(sorted=True) | T.unique(T.tensor([2, 1, 2]), True)
 T.detach(T.ones(2, requires_grad=True)) | T.is_same_size(T.ones(2), T.ones(3))
 """
 DRAWN = """
