@@ -43,6 +43,9 @@ def explain(cut: Break) -> Cut:
         )
     if event.call in _REBUILDERS:
         return _rebuilt(event, where)
+    if recorded and not event.details.get("tracked") and "dtype" not in event.details:
+        words = f"`{event.call}` at {shown(where)} ran while nothing in it required grad yet, so it was not recorded."
+        return Cut("not-required", words, "# call requires_grad_() before this line", where)
     if recorded:
         return _flat(event, where)
     return _off(event, where)

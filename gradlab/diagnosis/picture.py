@@ -20,6 +20,7 @@ _CUTS = {
     "no-grad-mode": "not recorded",
     "inference-mode": "not recorded",
     "non-differentiable-op": "no derivative",
+    "not-required": "not recorded",
 }
 _SAID = {
     "non-leaf": "passes through, not kept",
@@ -55,7 +56,8 @@ def marks(diagnosis: Diagnosis) -> list[Mark]:
         flat = [n for n in path if diagnosis.snapshot.nodes[n].name in ZERO_NODES]
         if flat:
             return [Mark("slope 0" + place, node=flat[0])]
-    if path is None and diagnosis.cause in _CUTS:
+    never_required = diagnosis.cause == "not-required" and diagnosis.where is None
+    if path is None and diagnosis.cause in _CUTS and not never_required:
         text = _CUTS[diagnosis.cause] + place
         taker = _taker(diagnosis, graph)
         if taker is None:

@@ -12,7 +12,8 @@ from gradlab.diagnosis.places import Place, label
 from gradlab.graphs.records import Event
 
 _UNKNOWN = object()
-_NO_FLOW = frozenset(("__deepcopy__", "backward", "grad=", "requires_grad=", "data="))
+_LIKE = "zeros_like ones_like empty_like full_like rand_like randn_like randint_like new_zeros new_ones new_empty new_full"
+_NO_FLOW = frozenset(("__deepcopy__", "backward", "grad=", "requires_grad=", "data=", *_LIKE.split()))  # _LIKE: only the shape
 _MARKS = frozenset(("grad=", "requires_grad=", "zero_", "_foreach_zero_"))
 
 

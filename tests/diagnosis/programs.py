@@ -276,6 +276,31 @@ loss.backward()
 ]
 
 WATCHED = [
+    *_split("not-required", """
+### required-too-late
+x = T.tensor([1.0, 2.0])
+h = x * 2  #!
+x.requires_grad_()
+b = T.ones(2, requires_grad=True)
+loss = (h * b).sum()
+loss.backward()
+### unfrozen-too-late
+m = T.nn.Linear(2, 2).requires_grad_(False)
+x = m.weight
+h = (x * 3).sum(0)  #!
+m.requires_grad_(True)
+b = T.ones(2, requires_grad=True)
+loss = (h * b).sum()
+loss.backward()
+"""),
+    *_split("not-reached", """
+### only-its-shape-is-used
+x = T.tensor([1.0, 2.0], requires_grad=True)
+noise = T.rand_like(x) + T.zeros_like(x) + T.full_like(x, 3.0)
+b = T.ones(2, requires_grad=True)
+loss = (b + noise).sum()
+loss.backward()
+"""),
     *_split("detached", """
 ### plain
 x = T.tensor([1.0, 2.0], requires_grad=True)
