@@ -88,6 +88,7 @@ class Exercise:
     misconceptions: ClassVar[dict[str, str]]
     forbids: ClassVar[tuple[str, ...]] = ()
     seconds: ClassVar[float] = 20.0
+    promised_seconds: ClassVar[float] = 0.0  # what the question gives an answer, also when it is graded
 
     def __init_subclass__(cls, abstract: bool = False) -> None:
         if abstract:

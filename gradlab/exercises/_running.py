@@ -199,7 +199,7 @@ def describe_error(error: BaseException) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     words = "Your answer raised "
     if frames and all(any(folder in frame.filename for folder in _NOT_THE_LEARNERS) for frame in frames):
-        words = "Your answer ran, but what it gives back or leaves cannot be used: "
+        words = "Your answer cannot be called as asked, or what it gives back or leaves cannot be used: "
     return words + _error_text(error, frames)
 
 

@@ -44,9 +44,14 @@ class TableExercise(Exercise, abstract=True):
         return None
 
     @classmethod
+    def meant(cls, given: Any) -> Any:
+        """What a cell says, where there are several ways to say it."""
+        return given
+
+    @classmethod
     def _wrong_cells(cls, seen: dict[str, Any]) -> dict[str, str | None]:
-        truth = cls.truth()
-        return {key: cls.word(key, seen[key], true) for key, true in truth.items() if not same(seen[key], true)}
+        cells = {key: (cls.meant(seen[key]), true) for key, true in cls.truth().items()}
+        return {key: cls.word(key, given, true) for key, (given, true) in cells.items() if not same(given, true)}
 
     @classmethod
     def judge(cls, inputs: dict[str, Any], seen: dict[str, Any]) -> Verdict:  # type: ignore[override]
@@ -62,23 +67,29 @@ class TableExercise(Exercise, abstract=True):
         known = Counter(word for word in wrong.values() if word is not None)
         lines = [f"**{len(wrong)} of {len(cls.truth())} to think again.**"]
         for word in [*known, None]:
-            cells = [f"`{key}` (you wrote `{seen[key]}`)" for key, found in wrong.items() if found == word]
+            cells = [key for key, found in wrong.items() if found == word]
             if cells:
-                lines.append(f"{', '.join(cells)}: {cls.misconceptions[word] if word else 'not this.'}")
+                says = cls.misconceptions[word] if word else _not_this([(seen[key], cls.truth()[key]) for key in cells])
+                lines.append(f"{', '.join(f'`{key}`' for key in cells)}: {says}")
         return Verdict("failed", known.most_common(1)[0][0] if known else None, "\n\n".join(lines))
 
     @classmethod
     def picture(cls, inputs: dict[str, Any], seen: dict[str, Any]) -> str:  # type: ignore[override]
         """The table with each cell marked."""
         truth = cls.truth()
-        if all(same(seen.get(key, "..."), true) for key, true in truth.items()):
+        if set(truth) <= set(seen) and not cls._wrong_cells(seen):
             return ""
         rows = []
         for key, true in truth.items():
             given = seen.get(key, "...")
-            mark = "✓" if same(given, true) else "✗ think again"
+            mark = "✓" if same(cls.meant(given), true) else "✗ think again"
             rows.append(f"<tr><td>{inline(f'`{key}`')}</td><td>{html.escape(str(given))}</td><td>{mark}</td></tr>")
         return f"<table><tr><th></th><th>you wrote</th><th></th></tr>{''.join(rows)}</table>"
+
+
+def _not_this(cells: list[tuple[Any, Any]]) -> str:
+    no_bool = all(isinstance(true, bool) and not isinstance(given, bool) for given, true in cells)
+    return "`True` or `False` is wanted here, without quotes." if no_bool else "not this."
 
 
 def same(given: Any, true: Any) -> bool:

@@ -197,7 +197,7 @@ class OldLines(Exercise):
     )
     misconceptions = {
         "volatile-does-nothing": "`evaluate`: the result still has a history. The model's parameters require gradients, so everything computed from them is recorded, whatever you do to x (and `eval()` changes layers like dropout, not the recording).",
-        "data-is-a-tensor": "`read`: `.data` is a tensor. A Python number comes from `.item()`.",
+        "data-is-a-tensor": "`read`: what comes back is a tensor still (`.data` is one too). A plain Python number was asked for.",
         "gradient-goes-elsewhere": "`move`: `.to(dtype)` comes after requires_grad, so you return its result, which is no leaf. The gradient would be stored in a tensor that nobody holds.",
         "second-needs-a-promise": "`twice`: the first backward has freed what the second needs. The first call has to promise to keep it (lesson 06).",
         "old-word-kept": "There is an old word left that today's torch does not know.",
@@ -228,15 +228,29 @@ class OldLines(Exercise):
 
         def evaluate() -> Any:
             y = answer["evaluate"](model, x.detach())
+            if not isinstance(y, torch.Tensor):
+                return {"returned": type(y).__name__}
             return {"requires": bool(y.requires_grad), "near": bool(torch.allclose(y, model(x).detach()))}
 
         def read() -> Any:
             value = answer["read"](torch.tensor(inputs["loss"], dtype=torch.float64, requires_grad=True))
-            return {"number": type(value) in (int, float), "near": bool(abs(float(value) - inputs["loss"]) < 1e-6)}
+            if isinstance(value, torch.Tensor):
+                return {"number": False}
+            if isinstance(value, bool) or not isinstance(value, (int, float)):
+                return {"returned": type(value).__name__}
+            return {"number": True, "near": bool(abs(float(value) - inputs["loss"]) < 1e-6)}
 
         def move() -> Any:
-            t = answer["move"](torch.ones(2), torch.float64)
-            return {"leaf": bool(t.is_leaf), "requires": bool(t.requires_grad), "double": t.dtype == torch.float64}
+            dtypes = (torch.float64, torch.float16)
+            moved = [answer["move"](torch.ones(2), dtype) for dtype in dtypes]
+            for t in moved:
+                if not isinstance(t, torch.Tensor):
+                    return {"returned": type(t).__name__}
+            return {
+                "leaf": all(t.is_leaf for t in moved),
+                "requires": all(t.requires_grad for t in moved),
+                "dtypes": [t.dtype for t in moved] == list(dtypes),
+            }
 
         def twice() -> Any:
             answer["twice"]((x * x).sum())
@@ -259,14 +273,20 @@ class OldLines(Exercise):
                     "retain_variables" in found["text"] or "0-dim" in found["text"]
                 )
                 return OldLines.fits("old-word-kept", words) if old else OldLines.not_right(words)
+            if "returned" in found:
+                wanted = "a Python number" if name == "read" else "a tensor"
+                returned = "None" if found["returned"] == "NoneType" else f"of type {found['returned']}"
+                return OldLines.not_right(f"`{name}` should return {wanted}; what it returns is {returned}.")
         if seen["evaluate"]["requires"]:
             return OldLines.fits("volatile-does-nothing")
         if not seen["read"]["number"]:
             return OldLines.fits("data-is-a-tensor")
         if not seen["move"]["leaf"]:
             return OldLines.fits("gradient-goes-elsewhere")
-        if not (seen["move"]["requires"] and seen["move"]["double"]):
-            return OldLines.not_right("`move` should return a leaf of the new dtype that requires a gradient.")
+        if not (seen["move"]["requires"] and seen["move"]["dtypes"]):
+            return OldLines.not_right(
+                "`move` should return a leaf that has the dtype asked for and requires a gradient."
+            )
         if not (seen["evaluate"]["near"] and seen["read"]["near"]):
             return OldLines.not_right("`evaluate` or `read` gives another number than the old line meant.")
         if not seen["twice"]["near"]:

@@ -302,7 +302,7 @@ class LostView(Exercise):
             "shape": list(w.shape),
             "leaf": bool(w.is_leaf),
             "requires": bool(w.requires_grad),
-            "values": w.detach().numpy().copy(),
+            "values": w.detach().double().numpy().copy(),
             "grad": False,
             "by": w.grad_fn.name() if w.grad_fn else "",
         }
@@ -549,7 +549,7 @@ class FromNames(Exercise):
             ["Sum", ["Mul", swapped, ["Exp", a]]],
         ):
             return FromNames.fits("order-of-inputs")
-        if seen[0] != "Sum":
+        if seen[0] != "Sum" and "Sum" in str(seen):
             return FromNames.fits("read-from-the-wrong-end", f"Yours begins with {seen[0]}.")
         if "None" in str(seen):
             return FromNames.fits("leaf-does-not-ask")

@@ -81,7 +81,7 @@ class Slope(Exercise):
     @staticmethod
     def inputs(rng: np.random.Generator) -> dict[str, Any]:
         """A place and a curve's numbers."""
-        return {"x": float(rng.uniform(0.5, 2)), "a": float(rng.uniform(1, 3))}
+        return {"x": float(rng.uniform(1.1, 2)), "a": float(rng.uniform(1, 3))}
 
     @staticmethod
     def probe(answer: dict[str, Any], inputs: dict[str, Any]) -> Any:
@@ -97,7 +97,7 @@ class Slope(Exercise):
 
         values = [answer["slope"](cubic, x), answer["slope"](math.sin, 2 * x)]
         span = max(places) - min(places) if places else 0.0
-        return {"values": [None if v is None else float(v) for v in values], "span": span}
+        return {"values": [float(v) if hasattr(v, "__float__") else None for v in values], "span": span}
 
     @staticmethod
     def judge(inputs: dict[str, Any], seen: Any) -> Verdict:
@@ -106,7 +106,7 @@ class Slope(Exercise):
         true = [3 * inputs["a"] * x**2, float(np.cos(2 * x))]
         values = seen["values"]
         if None in values:
-            return Slope.not_right("`slope` returned None; it should return a number.")
+            return Slope.not_right("`slope` should return a number.")
         errors = [abs(s - t) for s, t in zip(values, true, strict=True)]
         if max(errors) < 1e-6 * max(1, abs(true[0])):
             return Slope.right("Right, to six digits.")
@@ -170,7 +170,8 @@ class TanhBack(Exercise):
 
         x = torch.tensor(inputs["x"])
         got = answer["tanh_back"](torch.tensor(inputs["g"]), x, torch.tanh(x))
-        return None if got is None else torch.as_tensor(got).detach().double().numpy().copy()
+        got = None if got is None else torch.as_tensor(got).detach()
+        return None if got is None or got.is_complex() else got.double().numpy().copy()
 
     @staticmethod
     def judge(inputs: dict[str, Any], seen: Any) -> Verdict:
@@ -178,7 +179,9 @@ class TanhBack(Exercise):
         import torch
 
         if seen is None:
-            return TanhBack.not_right("`tanh_back` returned None; it should return the gradient towards x.")
+            return TanhBack.not_right(
+                "`tanh_back` should return the gradient towards x: one real number for each of x."
+            )
         x = torch.tensor(inputs["x"], requires_grad=True)
         (true,) = torch.autograd.grad(torch.tanh(x), x, torch.tensor(inputs["g"]))
         g, xs, out = inputs["g"], inputs["x"], np.tanh(inputs["x"])
@@ -239,7 +242,7 @@ class ThreeRules(Exercise):
         "own-factor": "`mul_back`: each input gets the *other* factor. If b is 10, a step in a makes the product jump by 10.",
         "forgot-incoming": "What arrives (g) is missing: right only when a 1 arrives.",
         "sign-lost": "A sign: when b grows, a - b and a / b get *smaller*.",
-        "quotient-like-product": "`div_back`: towards b the slope of 1/b is needed, and that is -1/b².",
+        "quotient-like-product": "`div_back`: a / b is a times 1/b. How does 1/b move when b grows, and how fast?",
     }
 
     @staticmethod
@@ -316,7 +319,7 @@ class DiamondOrder(Exercise):
     )
     misconceptions = {
         "forward-order": "That is the order of the forward pass. Gradients start at y.",
-        "runs-before-all-has-arrived": "h is used by three others, and its node ran before all of them had handed on their part. It multiplied an incomplete gradient.",
+        "runs-before-all-has-arrived": "A node ran before all that used its result had handed on their part. It multiplied an incomplete gradient.",
         "runs-twice": "A node runs once, when everything has arrived. (Running h twice would be right only if it handed on each part once; with a long tail below it that costs twice as much for every such meeting.)",
     }
 
@@ -402,8 +405,8 @@ class Overwritten(Exercise):
     def probe(answer: dict[str, Any], inputs: dict[str, Any]) -> Any:
         """The gradient at x of a diamond."""
         s = inputs["s"]
-        nodes = [("y", [("a", s[0]), ("b", s[1])]), ("a", [("h", s[2])]), ("b", [("h", s[3])]), ("h", [("x", s[4])])]
-        got = answer["backprop"](nodes, "y")
+        nodes = [("loss", [("a", s[0]), ("b", s[1])]), ("a", [("h", s[2])]), ("b", [("h", s[3])]), ("h", [("x", s[4])])]
+        got = answer["backprop"](nodes, "loss")
         return {str(k): float(v) for k, v in got.items()} if isinstance(got, dict) else None
 
     @staticmethod

@@ -87,7 +87,7 @@ class AddUp(TableExercise):
     )
     misconceptions = {
         "backward-overwrites": "backward adds to `.grad`; it never replaces what is there.",
-        "a-sum-is-one-loss": "one backward of a sum brings the gradient of every term: three times 6.",
+        "a-sum-is-one-loss": "one backward of a sum brings the gradient of every term.",
         "a-mean-is-a-sum": "dividing the loss by 3 divides its gradient by 3.",
         "none-is-zero": "`x.grad = None` takes the gradient away. None is not the number 0: an optimizer skips a parameter whose grad is None, and works on one whose grad is zero.",
         "zeroing-does-nothing": "what was there before the zeroing is gone. Count only what arrives afterwards.",
@@ -177,8 +177,8 @@ class MicroBatches(Exercise):
 
     @staticmethod
     def inputs(rng: np.random.Generator) -> dict[str, Any]:
-        """A weight and batches of 5, 3 and 4 rows."""
-        sizes = (5, 3, 4)
+        """A weight and three batches of different sizes."""
+        sizes = (5, 3, int(rng.choice([6, 8, 9])))
         return {
             "w": rng.normal(size=3),
             "x": [rng.normal(size=(n, 3)) for n in sizes],
@@ -288,6 +288,7 @@ class StandStill(Exercise):
             "moved": bool(not torch.equal(before, held)),
             "left": left,
             "requires": requires,
+            "known": any(q is p for group in optimizer.param_groups for q in group["params"]),
             "again": bool(not torch.equal(held, p.detach())),
         }
 
@@ -295,13 +296,19 @@ class StandStill(Exercise):
     def judge(inputs: dict[str, Any], seen: Any) -> Verdict:
         """p stands still once, and only once."""
         if not seen["requires"]:
-            return StandStill.fits("requires_grad-stops-the-optimizer")
+            if seen["moved"]:
+                return StandStill.fits("requires_grad-stops-the-optimizer")
+            return StandStill.not_right("p stood still, but it does not require a gradient any more.")
         if seen["left"] and seen["moved"]:
             return StandStill.not_right("p still moved: its gradient is where it was, and the optimizer uses it.")
         if seen["moved"]:
             return StandStill.fits("zero-is-none")
         if not seen["again"]:
-            return StandStill.fits("optimizer-taken-apart")
+            if not seen["known"]:
+                return StandStill.fits("optimizer-taken-apart")
+            return StandStill.not_right(
+                "p stood still, and at the step after it does so again. Hold it for one step only."
+            )
         return StandStill.right(
             "Right: without a gradient the optimizer passes p by, and takes it up again when there is one."
         )
@@ -363,31 +370,30 @@ class GradNorm(Exercise):
 
     @staticmethod
     def inputs(rng: np.random.Generator) -> dict[str, Any]:
-        """Two gradients."""
-        return {"a": rng.normal(size=3), "b": rng.normal(size=(2, 2))}
+        """Two gradients, and the place of the parameter that has none."""
+        return {"a": rng.normal(size=3), "b": rng.normal(size=(2, 2)), "none": int(rng.integers(3))}
 
     @staticmethod
     def probe(answer: dict[str, Any], inputs: dict[str, Any]) -> Any:
         """The number, and whether a None was replaced."""
         import torch
 
-        params = [
-            torch.zeros(3, requires_grad=True, dtype=torch.float64),
-            torch.zeros(2, requires_grad=True),
-            torch.zeros(2, 2, requires_grad=True, dtype=torch.float64),
-        ]
-        params[0].grad, params[2].grad = torch.tensor(inputs["a"]), torch.tensor(inputs["b"])
+        params = [torch.zeros(shape, requires_grad=True, dtype=torch.float64) for shape in (3, (2, 2))]
+        for p, name in zip(params, ("a", "b"), strict=True):
+            p.grad = torch.tensor(inputs[name])
+        without = torch.zeros(2, requires_grad=True)
+        params.insert(inputs["none"], without)
         try:
             value = answer["grad_norm"](params)
         except (AttributeError, TypeError) as error:
             if "None" in str(error):
                 return {"none": True}
             raise
-        kept = [p.grad is not None and p.grad.tolist() for p in (params[0], params[2])]
+        kept = [p.grad is not None and p.grad.tolist() for p in params if p is not without]
         return {
             "none": False,
             "value": None if value is None else float(value),
-            "filled": params[1].grad is not None,
+            "filled": without.grad is not None,
             "changed": kept != [inputs["a"].tolist(), inputs["b"].tolist()],
         }
 

@@ -112,8 +112,8 @@ class BuildValue(Exercise):
     )
     misconceptions = {
         "own-factor": "In a product each input's slope is the *other* factor.",
-        "left-hand-numbers": "`v * 3` works, `3 * v` does not: Python asks the 3 first, then looks for `v.__rmul__`.",
-        "plain-numbers": "`v * 3` raises: a plain number has no `.data`. Make a Value of it first.",
+        "left-hand-numbers": "A plain number works on the right of your operator, not on its left: Python asks the number first, then looks into v for the method that takes it from the other side (`__rmul__` for `*`).",
+        "plain-numbers": "With a plain number it raises: that has no `.data`. Make a Value of it first.",
         "one-edge-for-two-inputs": "`a * a` has two inputs, so two edges, although both lead to a. With one, its gradient is half of what it should be.",
         "slope-is-not-value": "For a sum you stored the inputs' *values*. If one input grows by 1, the sum grows by 1, whatever the values are.",
     }
@@ -142,10 +142,14 @@ class BuildValue(Exercise):
         for name, run in programs.items():
             try:
                 y = run()
-                edges = [[names.get(id(v), "number"), float(s)] for v, s in y.edges]
-                found[name] = {"data": float(y.data), "edges": edges}
             except Exception as error:
                 found[name] = {"raised": f"{type(error).__name__}: {error}"}
+                continue
+            try:
+                edges = [[names.get(id(v), "number"), float(s)] for v, s in y.edges]
+                found[name] = {"data": float(y.data), "edges": edges}
+            except (AttributeError, TypeError, ValueError):
+                found[name] = {"unlike": True}
         return found
 
     @staticmethod
@@ -168,6 +172,10 @@ class BuildValue(Exercise):
                 if "3" not in name:
                     return BuildValue.not_right(example)
                 return BuildValue.fits("left-hand-numbers" if name.startswith("3") else "plain-numbers", example)
+            if "unlike" in got:
+                return BuildValue.not_right(
+                    f"`{name}` should be a Value with a number in `.data` and pairs (input, slope) in `.edges`, each slope a number."
+                )
             own = [e for e in got["edges"] if e[0] != "number"]
             example = f"For a = {a:.2f}, b = {b:.2f} the edges of `{name}` should be {[(n, round(s, 2)) for n, s in edges]}; yours are {[(n, round(s, 2)) for n, s in own]}."
             if not np.isclose(got["data"], data):
@@ -304,6 +312,8 @@ class Order(Exercise):
             return Order.not_right("`order` returned None; it should return a list.")
         for name in ("one", "other"):
             got = seen[name]
+            if not set(got) <= {"y", "b", "a", "h", "x"}:
+                return Order.not_right("`order` should list the values themselves, not something made of them.")
             if sorted(got) != sorted(set(got)):
                 return Order.fits("listed-again-and-again", f"Your list: {got}.")
             if got == ["x", "h", "a", "b", "y"]:
@@ -618,8 +628,8 @@ class FiftyGraphs(Exercise):
     )
     misconceptions = {
         "sign-lost": "A sign: in `a - b` and `a / b` the result gets smaller when b grows.",
-        "input-for-result": "tanh: 1 - tanh(x)² is computed from the *result*, not from x.",
-        "quotient-like-product": "a / b towards b: the slope is -a / b².",
+        "input-for-result": "tanh: the formula of its slope is right, but what has to be put into it is the *result*, not x.",
+        "quotient-like-product": "a / b towards b: that is not a product. How does 1/b move when b grows, and how fast?",
     }
 
     @staticmethod

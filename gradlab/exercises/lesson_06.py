@@ -154,6 +154,8 @@ class WhatIsSaved(TableExercise):
     @classmethod
     def word(cls, key: str, given: Any, true: Any) -> str | None:
         """Which misunderstanding a wrong cell shows."""
+        if str(given).strip().lower() not in ("input", "result", "both", "nothing"):
+            return None
         if true == "nothing":
             return "every-node-saves"
         if given == "nothing":
@@ -470,7 +472,12 @@ class CutTheCarry(Exercise):
             return CutTheCarry.fits(
                 "graph-grows", f"Nodes behind h after 4 steps: {seen['sizes'][0]}; after 8 steps: {seen['sizes'][1]}."
             )
-        if np.allclose(seen["W"], run(carry=True)[0]):
+        W, h = run(carry=True)
+        if np.allclose(seen["W"], W):
+            if seen["h"].shape != h.shape or not np.allclose(seen["h"], h):
+                return CutTheCarry.not_right(
+                    "W is trained as it should be, but what `train` returns is not the last h."
+                )
             return CutTheCarry.right("Right: the number goes on, the history is cut, every step walks one step only.")
         if np.allclose(seen["W"], run(carry=False)[0]):
             return CutTheCarry.fits("memory-wiped")

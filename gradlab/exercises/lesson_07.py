@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -110,9 +111,16 @@ class FourFortyOrRaises(TableExercise):
         return found
 
     @classmethod
+    def meant(cls, given: Any) -> Any:
+        """Also "raise" and "it raises an error" say that it raises."""
+        return "raises" if isinstance(given, str) and re.search(r"\brais|\berror", given, re.IGNORECASE) else given
+
+    @classmethod
     def word(cls, key: str, given: Any, true: Any) -> str | None:
         """Which misunderstanding a wrong cell shows."""
-        raises = isinstance(given, str) and given.strip().lower().startswith("rais")
+        raises = given == "raises"
+        if isinstance(given, str) and not raises:
+            return None
         if "p.data" in key:
             return "data-is-checked" if raises else "saved-is-a-copy" if given == 4 else None
         if "p.detach().mul_" in key:
@@ -176,7 +184,7 @@ class StraightThrough(Exercise):
 
         x = torch.tensor(inputs["x"], requires_grad=True)
         y = answer["ste_round"](x)
-        if not isinstance(y, torch.Tensor):
+        if not isinstance(y, torch.Tensor) or y.is_complex():
             return None
         found = {
             "value": y.detach().double().numpy().copy(),
@@ -201,7 +209,7 @@ class StraightThrough(Exercise):
     def judge(inputs: dict[str, Any], seen: Any) -> Verdict:
         """Rounded forward, the identity backward."""
         if seen is None:
-            return StraightThrough.not_right("`ste_round` should return a tensor.")
+            return StraightThrough.not_right("`ste_round` should return a tensor of real numbers.")
         if seen["changed"]:
             return StraightThrough.fits("rounds-the-callers-x")
         x, value = inputs["x"], seen["value"]
@@ -213,7 +221,11 @@ class StraightThrough(Exercise):
             return StraightThrough.fits("everything-cut", "torch says `element 0 of tensors does not require grad`.")
         if seen["grad"] is not None and np.allclose(seen["grad"], inputs["g"]):
             return StraightThrough.right("Right: rounded on the way there, untouched on the way back.")
-        if seen["grad"] is None or np.allclose(seen["grad"], 0):
+        if seen["grad"] is None:
+            return StraightThrough.not_right(
+                "The value is right, but no gradient arrives at x: the result's history does not lead there."
+            )
+        if np.allclose(seen["grad"], 0):
             return StraightThrough.fits("round-has-zero-slope", f"A {inputs['g'][0]:.2f} arrives, a 0 leaves.")
         return StraightThrough.not_right(
             f"A {inputs['g'][0]:.2f} arrives, and {seen['grad'][0]:.2f} leaves; it should be the same."
@@ -264,22 +276,30 @@ class TheLog(Exercise):
         "a-copy-has-history-too": "What you keep still has a grad_fn: copying and computing make results *with* history, and each holds on to the whole graph of its step.",
         "cut-before-backward": "Cut too early: backward needs the graph. First backward, then cut.",
         "text-is-not-a-number": "No graph is kept, but a text cannot be averaged or plotted.",
-        "logs-something-else": "No graph is kept, but the numbers are not the losses.",
+        "logs-something-else": "What you keep are numbers, and they hold no graph; but they are not the losses.",
     }
 
     @staticmethod
     def inputs(rng: np.random.Generator) -> dict[str, Any]:
-        """A weight and four rows."""
-        return {"w": rng.normal(size=2), "rows": rng.normal(size=(4, 2))}
+        """A weight, four rows and the length of a step."""
+        return {"w": rng.normal(size=2), "rows": rng.normal(size=(4, 2)), "lr": float(rng.uniform(0.02, 0.08))}
 
     @staticmethod
     def probe(answer: dict[str, Any], inputs: dict[str, Any]) -> Any:
         """What kind of thing was kept."""
+        import numpy as np
         import torch
+
+        def numbers(value: Any) -> list[float]:
+            if isinstance(value, torch.Tensor):
+                value = value.detach().numpy()
+            if not isinstance(value, (int, float, np.number, np.ndarray)) or np.asarray(value).dtype.kind not in "iuf":
+                return []
+            return [float(x) for x in np.ravel(value)]
 
         w = torch.tensor(inputs["w"], requires_grad=True)
         try:
-            losses = list(answer["run"](w, torch.tensor(inputs["rows"]), 0.05))
+            losses = list(answer["run"](w, torch.tensor(inputs["rows"]), inputs["lr"]))
         except RuntimeError as error:
             if "does not require grad" not in str(error):
                 raise
@@ -288,11 +308,8 @@ class TheLog(Exercise):
             {
                 "history": getattr(v, "grad_fn", None) is not None,
                 "text": isinstance(v, str),
-                "values": [float(x) for x in v.detach().ravel()]
-                if isinstance(v, torch.Tensor)
-                else [float(v)]
-                if isinstance(v, (int, float))
-                else [],
+                "method": callable(v) and hasattr(v, "__self__"),
+                "values": numbers(v),
             }
             for v in losses
         ]
@@ -307,7 +324,7 @@ class TheLog(Exercise):
         for row in inputs["rows"]:
             error = w @ row - 1
             true.append(error**2)
-            w = w - 0.05 * 2 * error * row
+            w = w - inputs["lr"] * 2 * error * row
         kept = seen["kept"]
         if any(v["history"] for v in kept):
             return TheLog.fits("a-copy-has-history-too")
@@ -319,6 +336,12 @@ class TheLog(Exercise):
             len(v["values"]) == 1 and np.isclose(v["values"][0], t) for v, t in zip(kept, true, strict=True)
         ):
             return TheLog.right("Right: the numbers stay, the graphs go.")
+        if any(v["method"] for v in kept):
+            return TheLog.not_right(
+                "You keep a method of each loss, and with it the loss and its graph: to call it, a method needs its `()`."
+            )
+        if not all(v["values"] for v in kept):
+            return TheLog.not_right("Each entry of `losses` should be a number, and nothing else.")
         return TheLog.fits("logs-something-else", f"The first loss was {true[0]:.4f}.")
 
 
@@ -473,8 +496,8 @@ class FourJobs(Exercise):
 
     @staticmethod
     def inputs(rng: np.random.Generator) -> dict[str, Any]:
-        """A row and a weight."""
-        return {"x": rng.normal(size=(1, 2)), "w": rng.normal(size=2)}
+        """A row, a weight and the length of a step."""
+        return {"x": rng.normal(size=(1, 2)), "w": rng.normal(size=2), "lr": float(rng.uniform(0.05, 0.15))}
 
     @staticmethod
     def probe(answer: dict[str, Any], inputs: dict[str, Any]) -> Any:
@@ -489,16 +512,18 @@ class FourJobs(Exercise):
             if not isinstance(y, torch.Tensor)
             else {"history": bool(y.requires_grad), "near": bool(torch.allclose(y, model(x).detach()))}
         )
+        evaluated = not model.training
         w = torch.tensor(inputs["w"], requires_grad=True)
         (w * w).sum().backward()
         try:
-            answer["step"](w, 0.1)
+            answer["step"](w, inputs["lr"])
             stepped = w.detach().numpy().copy()
         except RuntimeError as error:
             if "in-place" not in str(error):
                 raise
             stepped = None
         answer["freeze"](model)
+        evaluated = evaluated or not model.training
         v = x.clone().requires_grad_()
         out = model(v)
         reached = False
@@ -516,6 +541,7 @@ class FourJobs(Exercise):
             "stepped": stepped,
             "frozen": not any(p.grad is not None for p in model.parameters()),
             "reached": bool(reached),
+            "evaluated": bool(evaluated),
             "fresh": fresh,
         }
 
@@ -525,17 +551,15 @@ class FourJobs(Exercise):
         if seen["measured"] is None or seen["fresh"] is None:
             return FourJobs.not_right("`measure` and `start_anew` should return tensors.")
         if seen["measured"]["history"] or not seen["frozen"]:
-            return FourJobs.fits(
-                "eval-stops-recording",
-                "`measure` gave a result with history."
-                if seen["measured"]["history"]
-                else "After `freeze` a parameter still got a gradient.",
-            )
+            words = "After `freeze` a parameter still got a gradient."
+            if seen["measured"]["history"]:
+                words = "`measure` gave a result with history."
+            return FourJobs.fits("eval-stops-recording", words) if seen["evaluated"] else FourJobs.not_right(words)
         if seen["stepped"] is None:
             return FourJobs.fits("leaf-edited-while-recording")
         if np.allclose(seen["stepped"], inputs["w"]):
             return FourJobs.fits("only-the-name-moved")
-        if not np.allclose(seen["stepped"], 0.8 * inputs["w"]):
+        if not np.allclose(seen["stepped"], (1 - 2 * inputs["lr"]) * inputs["w"]):
             return FourJobs.not_right("`step` should move w by -lr times its gradient.")
         if not seen["reached"]:
             return FourJobs.not_right(

@@ -256,8 +256,8 @@ class UpdateStep(Exercise):
 
     @staticmethod
     def inputs(rng: np.random.Generator) -> dict[str, Any]:
-        """A weight."""
-        return {"w": rng.normal(size=3) + 2}
+        """A weight and the length of a step."""
+        return {"w": rng.normal(size=3) + 2, "lr": float(rng.uniform(0.05, 0.15))}
 
     @staticmethod
     def probe(answer: dict[str, Any], inputs: dict[str, Any]) -> Any:
@@ -268,7 +268,7 @@ class UpdateStep(Exercise):
         window = w.detach()[1:]
         (w * w).sum().backward()
         version = w._version
-        answer["update"](w, 0.1)
+        answer["update"](w, inputs["lr"])
         return {
             "w": w.detach().numpy().copy(),
             "window": window.numpy().copy(),
@@ -280,14 +280,15 @@ class UpdateStep(Exercise):
     @staticmethod
     def judge(inputs: dict[str, Any], seen: Any) -> Verdict:
         """Moved, in place, and seen."""
-        w, moved = inputs["w"], seen["w"]
+        w, lr, moved = inputs["w"], inputs["lr"], seen["w"]
+        true = (1 - 2 * lr) * w
         if np.allclose(moved, w):
             return UpdateStep.fits("only-the-name-moved")
-        if np.allclose(moved, 1.2 * w):
+        if np.allclose(moved, (1 + 2 * lr) * w):
             return UpdateStep.fits("uphill")
-        if not np.allclose(moved, 0.8 * w):
+        if not np.allclose(moved, true):
             return UpdateStep.not_right(
-                f"w was {w[0]:.3f}, its gradient {2 * w[0]:.3f}, lr 0.1: it should be {0.8 * w[0]:.3f} and is {moved[0]:.3f}."
+                f"w was {w[0]:.3f}, its gradient {2 * w[0]:.3f}, lr {lr:.3f}: it should be {true[0]:.3f} and is {moved[0]:.3f}."
             )
         if not (seen["requires"] and seen["leaf"]):
             return UpdateStep.fits("never-asks-again")
@@ -373,7 +374,7 @@ class VersionCheck(Exercise):
     misconceptions = {
         "edited-ever": "Edits *before* the saving are harmless: what counts is whether anything happened since.",
         "saves-a-copy": "That is safe, and it doubles the memory of every network. Remember a number instead: the counter.",
-        "compares-with-itself": "The edit went unnoticed: what you remembered is the same list, so it changed together with the memory.",
+        "compares-with-itself": "The edit went unnoticed. If what you remembered is the memory's own list, it changed together with the memory, and the two are always equal.",
         "assert-is-no-error-message": "An `assert` vanishes under `python -O` and tells the user nothing. Raise a RuntimeError that says what happened.",
         "compares-numbers": "Writing the number that is there already is an edit too, and it went unnoticed. Comparing numbers needs a copy of all of them; comparing two counters needs none.",
     }
@@ -391,9 +392,13 @@ class VersionCheck(Exercise):
                 memory.write(1, number)
             try:
                 got = saved.get()
-            except (RuntimeError, AssertionError) as error:
-                return type(error).__name__
-            return "same" if got is memory.numbers else "copy"
+            except RuntimeError:
+                return "RuntimeError"
+            except AssertionError:
+                return "AssertionError"
+            if got is memory.numbers:
+                return "same"
+            return "copy" if isinstance(got, (list, tuple)) else "other"
 
         return {
             "untouched": attempt(False, False),
@@ -407,6 +412,10 @@ class VersionCheck(Exercise):
         """Only a later edit raises."""
         if "AssertionError" in seen.values():
             return VersionCheck.fits("assert-is-no-error-message")
+        if "other" in seen.values():
+            return VersionCheck.not_right(
+                "`get` should return the memory's numbers, or raise; it returned something else."
+            )
         if "copy" in (seen["untouched"], seen["after"]):
             return VersionCheck.fits("saves-a-copy")
         if seen["untouched"] != "same":

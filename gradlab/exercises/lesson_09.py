@@ -96,7 +96,7 @@ class Unbroadcast(Exercise):
     )
     misconceptions = {
         "forgot-size-one-axes": "New axes in front are undone, but an axis of length 1 that was stretched has to be summed as well.",
-        "lost-the-axis": "The numbers are right, the axis is gone: a gradient has exactly the shape of its tensor. (`keepdim`)",
+        "lost-the-axis": "The numbers are right, an axis is gone: a gradient has exactly the shape of its tensor. (`keepdim`)",
         "sums-everything": "Every entry got the total. Only the stretched axes are summed.",
         "picks-instead-of-sums": "You took one of the copies. Each copy sent back its own part, and they are added.",
         "averages-instead-of-sums": "The copies' parts are *added*, not averaged: a number that is used twice moves the result twice.",
@@ -142,7 +142,13 @@ class Unbroadcast(Exercise):
             return Unbroadcast.not_right("`unbroadcast` should return a tensor.")
         example = f"From {inputs[n].shape} to {true[n].shape}: you return shape {seen[n].shape}."
         if any(
-            seen[m].shape != true[m].shape
+            seen[m].ndim > true[m].ndim and np.allclose(seen[m].ravel(), true[m].ravel())
+            for m in wrong
+            if seen[m] is not None and seen[m].size == true[m].size
+        ):
+            return Unbroadcast.not_right(f"The numbers are right, but there is an axis too many. {example}")
+        if any(
+            seen[m].ndim < true[m].ndim
             and seen[m].size == true[m].size
             and np.allclose(seen[m].ravel(), true[m].ravel())
             for m in wrong
@@ -203,7 +209,13 @@ class ByHand(Exercise):
         """The function's answer."""
         import torch
 
-        got = answer["vjp"](*(torch.tensor(inputs[k]) for k in ("W", "x", "v")))
+        try:
+            with torch.no_grad():  # nothing to walk: what is asked for is done by hand
+                got = answer["vjp"](*(torch.tensor(inputs[k]) for k in ("W", "x", "v")))
+        except RuntimeError as error:
+            if "does not require grad" not in str(error):
+                raise
+            return "backward"
         return got.detach().numpy().copy() if isinstance(got, torch.Tensor) else None
 
     @staticmethod
@@ -218,6 +230,8 @@ class ByHand(Exercise):
         true = x.grad.numpy()
         if seen is None:
             return ByHand.not_right("`vjp` should return a tensor.")
+        if isinstance(seen, str):
+            return ByHand.not_right("Your answer runs a backward. This one is done without, from W and v.")
         if seen.shape == true.shape and np.allclose(seen, true):
             return ByHand.right()
         example = f"With v = {np.round(inputs['v'], 2).tolist()} you return {np.round(seen, 2).tolist()}."
@@ -272,7 +286,8 @@ class SilentLoss(Exercise):
     @staticmethod
     def inputs(rng: np.random.Generator) -> dict[str, Any]:
         """Predictions and targets."""
-        return {"pred": rng.normal(size=(5, 1)), "target": rng.normal(size=5) + 1}
+        n = int(rng.choice([4, 6, 7]))
+        return {"pred": rng.normal(size=(n, 1)), "target": rng.normal(size=n) + 1}
 
     @staticmethod
     def probe(answer: dict[str, Any], inputs: dict[str, Any]) -> Any:
@@ -304,15 +319,15 @@ class SilentLoss(Exercise):
         square = (p[:, None] - t[None, :]) ** 2
         true, value = ((p - t) ** 2).mean(), seen["value"]
         if np.isclose(value, true):
-            if seen["grad"] is None or not np.allclose(seen["grad"][:, 0], 2 * (p - t) / 5):
+            if seen["grad"] is None or not np.allclose(seen["grad"][:, 0], 2 * (p - t) / len(t)):
                 return SilentLoss.not_right("The value is right, but the gradient of the predictions is not.")
             return SilentLoss.right()
-        example = f"For five pairs the mean squared error is {true:.4f}; you return {value:.4f}."
+        example = f"For {len(t)} pairs the mean squared error is {true:.4f}; you return {value:.4f}."
         for word, form in {
-            "sum-for-mean": true * 5,
+            "sum-for-mean": true * len(t),
             "means-before-squares": (p.mean() - t.mean()) ** 2,
             "still-a-square": square.mean(),
-            "divides-differently": square.sum() / 5,
+            "divides-differently": square.sum() / len(t),
         }.items():
             if np.isclose(value, form):
                 return SilentLoss.fits(word, example)
@@ -358,8 +373,8 @@ class MaxBack(Exercise):
     def inputs(rng: np.random.Generator) -> dict[str, Any]:
         """What arrives; a tensor without and one with a tie."""
         x = rng.normal(size=(2, 3))
-        tie = rng.normal(size=4)
-        tie[[1, 3]] = 5.0
+        tie = rng.normal(size=6)
+        tie[1 : int(rng.integers(4, 6))] = 5.0
         return {"g": float(rng.uniform(2, 3)), "x": x, "tie": tie}
 
     @staticmethod
@@ -369,7 +384,10 @@ class MaxBack(Exercise):
 
         g = torch.tensor(inputs["g"], dtype=torch.float64)
         got = [answer["max_back"](g, torch.tensor(inputs[k])) for k in ("x", "tie")]
-        return [t.detach().double().numpy().copy() if isinstance(t, torch.Tensor) else None for t in got]
+        return [
+            t.detach().double().numpy().copy() if isinstance(t, torch.Tensor) and not t.is_complex() else None
+            for t in got
+        ]
 
     @staticmethod
     def judge(inputs: dict[str, Any], seen: Any) -> Verdict:
@@ -377,7 +395,7 @@ class MaxBack(Exercise):
         import torch
 
         if None in [None if s is None else 1 for s in seen]:
-            return MaxBack.not_right("`max_back` should return a tensor of x's shape.")
+            return MaxBack.not_right("`max_back` should return a tensor of x's shape, of real numbers.")
         true = []
         for k in ("x", "tie"):
             x = torch.tensor(inputs[k], requires_grad=True)
@@ -392,7 +410,7 @@ class MaxBack(Exercise):
                 if seen[0].shape == true[0].shape and np.count_nonzero(seen[0]) == seen[0].size
                 else MaxBack.not_right("Not yet right for a tensor without ties.")
             )
-        example = f"For [..., 5, ..., 5] a {inputs['g']:.2f} arrives; your gradients sum up to {seen[1].sum():.2f}."
+        example = f"For {np.round(inputs['tie'], 2).tolist()} a {inputs['g']:.2f} arrives; your gradients sum up to {seen[1].sum():.2f}."
         return MaxBack.fits("ties-paid-in-full" if seen[1].sum() > inputs["g"] * 1.01 else "winner-takes-all", example)
 
 

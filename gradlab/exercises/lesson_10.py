@@ -245,7 +245,8 @@ class ClipByHook(Exercise):
     @staticmethod
     def inputs(rng: np.random.Generator) -> dict[str, Any]:
         """What flows back; the first number is too large, the second too small, the third fine."""
-        return {"g": np.array([5.0, -7.0, 0.3]) * float(rng.uniform(0.9, 1.1))}
+        g = np.array([5.0, -7.0, 0.3]) * float(rng.uniform(0.9, 1.1))
+        return {"g": g, "limit": float(rng.uniform(1.5, 3.0))}
 
     @staticmethod
     def probe(answer: dict[str, Any], inputs: dict[str, Any]) -> Any:
@@ -257,7 +258,7 @@ class ClipByHook(Exercise):
             x, neighbour = (torch.full((3,), 9.0, dtype=torch.float64, requires_grad=True) for _ in range(2))
             t = x if kind == "leaf" else x * 1.0
             y = t + neighbour
-            answer["clip"](t, 1.0)
+            answer["clip"](t, inputs["limit"])
             hooked = bool(t._backward_hooks)
             changed = bool((t.detach() != 9.0).any())
             y.backward(torch.tensor(inputs["g"]))
@@ -272,9 +273,9 @@ class ClipByHook(Exercise):
     @staticmethod
     def judge(inputs: dict[str, Any], seen: Any) -> Verdict:
         """Clipped at t, untouched at the neighbour."""
-        g = inputs["g"]
-        true = np.clip(g, -1, 1)
-        example = f"{np.round(g, 2).tolist()} flows in with limit 1; t gets {np.round(seen['leaf']['t'], 2).tolist() if seen['leaf']['t'] is not None else None}."
+        g, limit = inputs["g"], inputs["limit"]
+        true = np.clip(g, -limit, limit)
+        example = f"{np.round(g, 2).tolist()} flows in with limit {limit:.2f}; t gets {np.round(seen['leaf']['t'], 2).tolist() if seen['leaf']['t'] is not None else None}."
         if seen["leaf"]["changed"]:
             return ClipByHook.fits("clips-the-numbers")
         for kind in ("leaf", "result"):
@@ -286,7 +287,7 @@ class ClipByHook(Exercise):
                     return ClipByHook.fits("returns-nothing" if seen[kind]["hooked"] else "too-early", example)
                 return (
                     ClipByHook.fits("clips-the-length", example)
-                    if np.isclose(np.linalg.norm(t), 1.0)
+                    if np.isclose(np.linalg.norm(t), limit)
                     else ClipByHook.not_right(example)
                 )
             if not np.allclose(neighbour, g):
@@ -334,14 +335,14 @@ class SafeRoot(Exercise):
         "multiplied-away": "0 times infinity is NaN, on the way there as on the way back. Multiplying with 0 does not remove it.",
         "values-were-not-the-trouble": "The *values* had no NaN. It arises on the way back, in the branch that was not chosen.",
         "everything-cut": "No NaN any more, and no gradient at all where it should be 1/(2√x).",
-        "values-moved": "The values have changed: at 0 the result should be exactly 0.",
+        "values-moved": "The values have changed: they should be the root wherever x > 0, however small x is, and exactly 0 elsewhere.",
         "a-little-added": "At 0 it is finite now, but for x < 0 the branch not chosen still takes the root of a negative number.",
     }
 
     @staticmethod
     def inputs(rng: np.random.Generator) -> dict[str, Any]:
-        """A positive, a zero, a negative and another positive number."""
-        return {"x": np.array([rng.uniform(1, 4), 0.0, -rng.uniform(1, 2), rng.uniform(0.1, 0.9)])}
+        """A positive, a zero, a negative and a small positive number."""
+        return {"x": np.array([rng.uniform(1, 4), 0.0, -rng.uniform(1, 2), rng.uniform(0.001, 0.009)])}
 
     @staticmethod
     def probe(answer: dict[str, Any], inputs: dict[str, Any]) -> Any:
@@ -350,7 +351,7 @@ class SafeRoot(Exercise):
 
         x = torch.tensor(inputs["x"], requires_grad=True)
         y = answer["safe_root"](x)
-        if not isinstance(y, torch.Tensor):
+        if not isinstance(y, torch.Tensor) or y.is_complex():
             return None
         if y.requires_grad:
             y.sum().backward()
@@ -371,7 +372,7 @@ class SafeRoot(Exercise):
         safe = np.where(x > 0, x, 1.0)
         value, true = np.where(x > 0, np.sqrt(safe), 0), np.where(x > 0, 0.5 / np.sqrt(safe), 0)
         if seen is None or seen["value"].shape != x.shape:
-            return SafeRoot.not_right("`safe_root` should return a tensor of x's shape.")
+            return SafeRoot.not_right("`safe_root` should return a tensor of x's shape, of real numbers.")
         example = f"For x = {np.round(x, 2).tolist()} your values are {np.round(seen['value'], 3).tolist()}."
         if np.isnan(seen["value"]).any():
             times_zero = seen["grad"] is not None and np.isnan(seen["grad"][1])
@@ -543,8 +544,8 @@ class StepInHook(Exercise):
 
     @staticmethod
     def inputs(rng: np.random.Generator) -> dict[str, Any]:
-        """Two parameters and the slopes of two losses."""
-        return {"p": rng.normal(size=(2, 3)), "c": rng.normal(size=(2, 3)) + 2}
+        """Two parameters, the slopes of two losses and the length of a step."""
+        return {"p": rng.normal(size=(2, 3)), "c": rng.normal(size=(2, 3)) + 2, "lr": float(rng.uniform(0.05, 0.15))}
 
     @staticmethod
     def probe(answer: dict[str, Any], inputs: dict[str, Any]) -> Any:
@@ -553,7 +554,7 @@ class StepInHook(Exercise):
         import torch
 
         params = [torch.tensor(p, requires_grad=True) for p in inputs["p"]]
-        answer["attach"](params, 0.1)
+        answer["attach"](params, inputs["lr"])
         found = []
         for _ in range(2):
             sum((p * torch.tensor(c)).sum() for p, c in zip(params, inputs["c"], strict=True)).backward()
@@ -568,7 +569,7 @@ class StepInHook(Exercise):
     @staticmethod
     def judge(inputs: dict[str, Any], seen: Any) -> Verdict:
         """Two steps of plain gradient descent, nothing left behind."""
-        p, c = inputs["p"], inputs["c"]
+        p, step = inputs["p"], inputs["lr"] * inputs["c"]
         first, second = (np.array(s["p"]) for s in seen)
         moved = [not np.allclose(first[i], p[i]) for i in range(2)]
         if not any(moved):
@@ -577,11 +578,11 @@ class StepInHook(Exercise):
             return StepInHook.fits("before-it-is-stored", words) if is_late else StepInHook.not_right(words)
         if not all(moved):
             return StepInHook.fits("one-of-them")
-        if np.allclose(first, p + 0.1 * c):
+        if np.allclose(first, p + step):
             return StepInHook.fits("uphill")
         if any(seen[0]["kept"]):
             return StepInHook.fits("gradient-kept")
-        good = np.allclose(first, p - 0.1 * c) and np.allclose(second, p - 0.2 * c)
+        good = np.allclose(first, p - step) and np.allclose(second, p - 2 * step)
         return (
             StepInHook.right()
             if good
@@ -589,6 +590,7 @@ class StepInHook(Exercise):
         )
 
 
+_NO_WAY = "the loss has no history at all, and backward has nowhere to go"
 _MENDED = """
 def loss_of(w, x, target):
     scale = (w * w).sum().sqrt()
@@ -635,12 +637,15 @@ class MendTheCuts(Exercise):
             ),
             "requires-grad-heals",
         ),
+        Wrong(_MENDED.replace("scores / scale)", "scores.data / scale)"), "a-cut-is-left"),
+        Wrong(_MENDED.replace("torch.stack", "torch.tensor"), "a-cut-is-left"),
         Wrong(_MENDED.replace(" / scale", ""), "other-value"),
     )
     misconceptions = {
         "item-is-a-tensor": "The gradient comes, but it is not right: `.item()` makes the scale a plain number, so the gradient treats it as a constant although it depends on w.",
         "detached-scale": "The gradient comes, but it is not right: the scale depends on w too, and you cut that way off.",
         "requires-grad-heals": "`requires_grad_()` on the loss silences the error and makes a new leaf: there is still no way back to w.",
+        "a-cut-is-left": "A gradient comes, but a part of it is missing: one of the ways from w to the loss is still cut. Look again with `gradlab.watch()`.",
         "other-value": "The value of the loss has changed. Only the cuts are to go.",
     }
 
@@ -705,11 +710,16 @@ class MendTheCuts(Exercise):
             if seen["leaf"]:
                 return cls.fits("requires-grad-heals", "After backward, `w.grad` is still None.")
             return cls.not_right(
-                f"No gradient arrives at w{': ' + seen['error'] if seen['error'] else ''}. Ask `seen.why(w, loss)` for the next cut."
+                f"No gradient arrives at w{': ' + _NO_WAY if 'does not require grad' in (seen['error'] or '') else ''}. Ask `seen.why(w, loss)` for the next cut."
             )
         if np.allclose(grad, whole, atol=1e-6):
             return cls.right("The whole way is open, through the scale as well.")
+        example = f"w[0] should get {whole[0]:.4f} and gets {grad[0]:.4f}."
         if np.allclose(grad, constant, atol=1e-6):
             name = "item-is-a-tensor" if seen["item"] else "detached-scale"
-            return cls.fits(name, f"w[0] should get {whole[0]:.4f} and gets {grad[0]:.4f}.")
-        return cls.not_right(f"w[0] should get {whole[0]:.4f} and gets {grad[0]:.4f}.")
+            return cls.fits(name, example)
+        return (
+            cls.fits("a-cut-is-left", example)
+            if np.allclose(grad, whole - constant, atol=1e-6)
+            else cls.not_right(example)
+        )

@@ -120,11 +120,20 @@ class MakeSwish(Exercise):
 
     @staticmethod
     def probe(answer: dict[str, Any], inputs: dict[str, Any]) -> Any:
-        """Value, gradient, and whether an edit and a second backward are noticed."""
+        """Value, gradient, what was saved, and whether an edit and a second backward are noticed."""
         import torch
 
         x = torch.tensor(inputs["x"], requires_grad=True)
-        y = answer["Swish"].apply(x)
+        saved: list[Any] = []
+
+        def keep(t: Any) -> Any:
+            saved.append(t)
+            return t
+
+        with torch.autograd.graph.saved_tensors_hooks(keep, lambda t: t):
+            y = answer["Swish"].apply(x)
+        if not isinstance(y.grad_fn, torch.autograd.function.BackwardCFunction):
+            return None
         value = y.detach().numpy().copy()
         y.backward(torch.tensor(inputs["g"]))
         grad = None if x.grad is None else x.grad.numpy().copy()
@@ -136,14 +145,17 @@ class MakeSwish(Exercise):
                 return True
             return False
 
-        h = torch.tensor(inputs["x"], requires_grad=True) * 1.0
+        leaf = torch.tensor(inputs["x"], requires_grad=True)
+        h = leaf * 1.0
         z = answer["Swish"].apply(h)
         with torch.no_grad():
             h.mul_(2)
         return {
             "value": value,
             "grad": grad,
+            "copied": any(torch.equal(t, x) and t.data_ptr() != x.data_ptr() for t in saved),
             "edit": noticed(lambda: z.sum().backward()),
+            "edited": None if leaf.grad is None else leaf.grad.numpy().copy(),
             "second": noticed(lambda: y.backward(torch.tensor(inputs["g"]))),
         }
 
@@ -158,6 +170,10 @@ class MakeSwish(Exercise):
     @staticmethod
     def judge(inputs: dict[str, Any], seen: Any) -> Verdict:
         """Against the formula; the checks of torch have to work."""
+        if seen is None:
+            return MakeSwish.not_right(
+                "`Swish` should be a `torch.autograd.Function` with a backward of your own; torch recorded none."
+            )
         x, g = inputs["x"], inputs["g"]
         s = 1 / (1 + np.exp(-x))
         slope = s + x * s * (1 - s)
@@ -174,9 +190,12 @@ class MakeSwish(Exercise):
             return MakeSwish.fits("one-factor-only", example) if one else MakeSwish.not_right(example)
         if not seen["second"]:
             return MakeSwish.fits("kept-on-ctx", "Here a second backward ran without `retain_graph`.")
-        return (
-            MakeSwish.right("Right, and torch's checks work on it.") if seen["edit"] else MakeSwish.fits("saves-a-copy")
-        )
+        if seen["copied"]:
+            return MakeSwish.fits("saves-a-copy")
+        unharmed = seen["edited"] is not None and np.allclose(seen["edited"], slope)
+        if seen["edit"] or unharmed:
+            return MakeSwish.right("Right, and torch's checks work on it.")
+        return MakeSwish.fits("kept-on-ctx", "Here x was edited before backward, and nobody noticed.")
 
 
 class UseGradcheck(Exercise):
@@ -221,7 +240,7 @@ class UseGradcheck(Exercise):
         ),
     )
     misconceptions = {
-        "float32-is-enough": "A right operator was called wrong: in float32 the small steps drown in rounding. gradcheck wants float64.",
+        "float32-is-enough": "A right operator was not called right: in float32 the small steps drown in rounding. gradcheck wants float64.",
         "it-returns-false": "For a wrong operator gradcheck does not return False: it *raises* (with both tables, which is what you want when you look for the fault). Here you were asked for True or False.",
         "a-gradient-is-a-right-gradient": "That there is a gradient, and a finite one, does not make it right: a wrong factor went through.",
         "nobody-asked": "gradcheck needs an input that requires a gradient.",
@@ -229,42 +248,53 @@ class UseGradcheck(Exercise):
 
     @staticmethod
     def inputs(rng: np.random.Generator) -> dict[str, Any]:
-        """Where to check."""
-        return {"x": rng.uniform(1, 2, size=3)}
+        """Where to check, which power, and in which order the operators come."""
+        order = rng.permutation(["right", "wrong", "slightly"] * 2).tolist()
+        return {"x": rng.uniform(1, 2, size=3), "power": int(rng.choice([2, 4, 5])), "order": order}
 
     @staticmethod
     def probe(answer: dict[str, Any], inputs: dict[str, Any]) -> Any:
         """The word on a right and two wrong operators."""
         import torch
 
-        def cube(factor: float) -> Any:
-            class Cube(torch.autograd.Function):
+        power = inputs["power"]
+        dtypes = set()
+
+        def operator(factor: float) -> Any:
+            class Power(torch.autograd.Function):
                 @staticmethod
                 def forward(ctx: Any, x: Any) -> Any:
+                    dtypes.add(x.dtype)
                     ctx.save_for_backward(x)
-                    return x**3
+                    return x**power
 
                 @staticmethod
                 def backward(ctx: Any, g: Any) -> Any:
                     (x,) = ctx.saved_tensors
-                    return g * factor * x**2
+                    return g * factor * x ** (power - 1)
 
-            return Cube.apply
+            return Power.apply
 
-        found: dict[str, Any] = {}
-        for name, factor in {"right": 3.0, "wrong": 2.0, "slightly": 3.02}.items():
+        found: dict[str, Any] = {"right": [], "wrong": [], "slightly": []}
+        factors = {"right": power, "wrong": power - 1, "slightly": power + 0.02}
+        for name in inputs["order"]:
             x = torch.tensor(inputs["x"], dtype=torch.float32)
             try:
-                word = answer["is_right"](cube(factor), x)
-                found[name] = None if word is None else bool(word)
+                word = answer["is_right"](operator(factors[name]), x)
+                found[name].append(None if word is None else bool(word))
             except (RuntimeError, ValueError) as error:
-                found[name] = str(error)[:80]
-        return found
+                found[name].append(str(error)[:80])
+        return {"words": found, "single": dtypes == {torch.float32}}
 
     @staticmethod
     def judge(inputs: dict[str, Any], seen: Any) -> Verdict:
         """True, False, False."""
-        if seen == {"right": True, "wrong": False, "slightly": False}:
+        single, truth = seen["single"], {"right": True, "wrong": False, "slightly": False}
+        seen = {
+            name: next((word for word in given if word is not truth[name]), truth[name])
+            for name, given in seen["words"].items()
+        }
+        if seen == truth:
             return UseGradcheck.right()
         if seen["right"] is False and True in seen.values():
             return UseGradcheck.not_right("A right operator was called wrong, and a wrong one right.")
@@ -274,10 +304,12 @@ class UseGradcheck(Exercise):
             return UseGradcheck.fits("it-returns-false", "For a wrong operator your function raised.")
         if seen["right"] is True and True in (seen["wrong"], seen["slightly"]):
             return UseGradcheck.fits("a-gradient-is-a-right-gradient")
+        if seen["right"] is None:
+            return UseGradcheck.not_right("`is_right` should return True or False.")
         return (
             UseGradcheck.fits("float32-is-enough")
-            if seen["right"] is False or isinstance(seen["right"], str)
-            else UseGradcheck.not_right("`is_right` should return True or False.")
+            if single
+            else UseGradcheck.not_right("A right operator was not called right.")
         )
 
 
@@ -322,7 +354,7 @@ class HessianVector(Exercise):
         Wrong("def hvp(f, x, v):\n    (g,) = torch.autograd.grad(f(x), x)\n    return g * v", "first-derivative-only"),
     )
     misconceptions = {
-        "retain-is-not-create": "The first gradient has no history, so there is nothing to walk for the second. `retain_graph` keeps the *old* graph; what you need is that backward itself is recorded: `create_graph=True`.",
+        "retain-is-not-create": "The first gradient has no history, so there is nothing to walk for the second. `retain_graph` keeps the *old* graph; what you need is that backward itself is recorded. Which argument of `grad` asks for that?",
         "v-left-out": "That is H times (1, 1, ...): v was not used.",
         "v-at-the-wrong-place": "You summed the rows of H first and multiplied by v afterwards. v has to weigh g *before* the second gradient.",
         "first-derivative-only": "That is the gradient times v: the second derivative is missing.",
@@ -421,7 +453,11 @@ class NotDifferentiable(Exercise):
     @staticmethod
     def inputs(rng: np.random.Generator) -> dict[str, Any]:
         """A table, rows with a repetition, and what arrives."""
-        return {"table": rng.normal(size=(4, 2)), "rows": np.array([1, 3, 1]), "g": rng.normal(size=(3, 2))}
+        return {
+            "table": rng.normal(size=(int(rng.integers(5, 8)), 2)),
+            "rows": np.array([1, 3, 1]),
+            "g": rng.normal(size=(3, 2)),
+        }
 
     @staticmethod
     def probe(answer: dict[str, Any], inputs: dict[str, Any]) -> Any:
@@ -429,17 +465,31 @@ class NotDifferentiable(Exercise):
         import torch
 
         table = torch.tensor(inputs["table"], requires_grad=True)
+        g = torch.tensor(inputs["g"])
         try:
-            answer["PickRows"].apply(table, torch.tensor(inputs["rows"])).backward(torch.tensor(inputs["g"]))
+            picked = answer["PickRows"].apply(table, torch.tensor(inputs["rows"]))
+            if not isinstance(picked.grad_fn, torch.autograd.function.BackwardCFunction):
+                return {"raised": None, "grad": None, "own": False, "results": []}
+            given = answer["PickRows"].backward(picked.grad_fn, g.clone())
+            picked.backward(g)
         except RuntimeError as error:
-            return {"raised": str(error)[:120], "grad": None}
-        return {"raised": None, "grad": None if table.grad is None else table.grad.numpy().copy()}
+            return {"raised": str(error)[:120], "grad": None, "own": True, "results": []}
+        return {
+            "raised": None,
+            "grad": None if table.grad is None else table.grad.numpy().copy(),
+            "own": True,
+            "results": [t is not None for t in given] if isinstance(given, (tuple, list)) else [],
+        }
 
     @staticmethod
     def judge(inputs: dict[str, Any], seen: Any) -> Verdict:
         """Against np.add.at."""
-        true = np.zeros((4, 2))
+        true = np.zeros(inputs["table"].shape)
         np.add.at(true, inputs["rows"], inputs["g"])
+        if not seen["own"]:
+            return NotDifferentiable.not_right(
+                "`PickRows` should be a `torch.autograd.Function` with a backward of your own; torch recorded none."
+            )
         if seen["raised"]:
             if "number of gradients" in seen["raised"]:
                 return NotDifferentiable.fits("one-result-for-two-inputs", f"torch said `{seen['raised']}`.")
@@ -450,6 +500,10 @@ class NotDifferentiable(Exercise):
         if grad is None:
             return NotDifferentiable.not_right("The table gets no gradient.")
         if np.allclose(grad, true):
+            if seen["results"] != [True, False]:
+                return NotDifferentiable.not_right(
+                    "The table's gradient is right, but what backward gives for `rows` says that they have one too."
+                )
             return NotDifferentiable.right()
         return (
             NotDifferentiable.fits("last-pick-wins")
@@ -494,14 +548,14 @@ class GradientPenalty(Exercise):
         Wrong(_PENALTY.format(create=", create_graph=True", dim="dim=0", cut=""), "one-length-for-all"),
     )
     misconceptions = {
-        "a-number-without-history": "The value is right, but it has no history: adding it to a loss changes nothing for the weights. Ask for the recording with `create_graph=True`.",
+        "a-number-without-history": "The value is right, but it has no history: adding it to a loss changes nothing for the weights. The gradient in it was computed without being recorded.",
         "one-length-for-all": "Each *row* of x is one place with a slope of its own: take the length row by row.",
     }
 
     @staticmethod
     def inputs(rng: np.random.Generator) -> dict[str, Any]:
         """A weight and rows."""
-        return {"w": rng.normal(size=3) + 1, "x": rng.normal(size=(4, 3))}
+        return {"w": rng.normal(size=3) + 1, "x": rng.normal(size=(int(rng.integers(5, 8)), 3))}
 
     @staticmethod
     def probe(answer: dict[str, Any], inputs: dict[str, Any]) -> Any:

@@ -175,7 +175,7 @@ class StableLoss(Exercise):
     )
     misconceptions = {
         "log-of-rounded-zero": "For small scores right. For large ones softmax rounds a small probability to exactly 0, and log(0) is infinite. Do not compute the probability at all: simplify log(exp(a)/sum) first.",
-        "a-little-added": "No infinity any more, but the loss is wrong where it matters most (20.7 instead of 1000), and its gradient there is nearly 0: a badly wrong row learns nothing.",
+        "a-little-added": "No infinity any more, but the loss is wrong where it matters most (in a row that is badly wrong), and its gradient there is nearly 0: that row learns nothing.",
         "exp-overflows": "exp(1000) is infinite. Subtract the row's largest score first.",
         "sum-for-mean": "That is the sum over the rows.",
         "all-classes": "You averaged over *all* classes; only the right one of each row counts.",
@@ -184,27 +184,39 @@ class StableLoss(Exercise):
     @staticmethod
     def inputs(rng: np.random.Generator) -> dict[str, Any]:
         """Small scores and classes."""
-        return {"scores": rng.normal(size=(4, 3)), "target": rng.integers(0, 3, size=4)}
+        n = int(rng.integers(5, 8))
+        return {"scores": rng.normal(size=(n, 3)), "target": rng.integers(0, 3, size=n)}
 
     @staticmethod
     def probe(answer: dict[str, Any], inputs: dict[str, Any]) -> Any:
-        """Loss and gradient for small and for large scores."""
+        """Loss and gradient for small scores, for large ones, and for one large row; torch's own loss in the graph."""
         import torch
+
+        def names(t: torch.Tensor) -> set[str]:
+            nodes, todo = set(), [t.grad_fn]
+            while todo:
+                node = todo.pop()
+                if node is not None and node not in nodes:
+                    nodes.add(node)
+                    todo += [below for below, _ in node.next_functions]
+            return {node.name() for node in nodes}
 
         found = []
         target = torch.tensor(inputs["target"])
-        large = torch.zeros(4, 3, dtype=torch.float64)
-        large[torch.arange(4), (target + 1) % 3] = 1000.0
-        for scores in (torch.tensor(inputs["scores"]), large):
+        small = torch.tensor(inputs["scores"])
+        large = torch.zeros_like(small)
+        large[torch.arange(len(target)), (target + 1) % 3] = 1000.0
+        mixed = torch.cat([large[:1], torch.zeros_like(small[1:])])
+        for scores in (small, large, mixed):
             scores = scores.clone().requires_grad_()
             value = answer["cross_entropy"](scores, target)
             if not isinstance(value, torch.Tensor) or value.dim():
                 return None
+            own = not any(name.startswith(("LogSoftmax", "NllLoss")) for name in names(value))
             if value.requires_grad:
                 value.backward()
-            found.append(
-                {"value": float(value.detach()), "grad": None if scores.grad is None else scores.grad.numpy().copy()}
-            )
+            grad = None if scores.grad is None else scores.grad.numpy().copy()
+            found.append({"value": float(value.detach()), "grad": grad, "own": own})
         return found
 
     @staticmethod
@@ -220,9 +232,14 @@ class StableLoss(Exercise):
         """Against numpy, small and large."""
         if seen is None:
             return StableLoss.not_right("`cross_entropy` should return one number, as a tensor.")
+        if not all(found["own"] for found in seen):
+            return StableLoss.not_right(
+                "Your answer calls torch's own loss or log_softmax. This one is written without them."
+            )
         s, t = inputs["scores"], inputs["target"]
         p = np.exp(s) / np.exp(s).sum(1, keepdims=True)
-        small, rows = -np.log(p[np.arange(4), t]), np.arange(4)
+        rows = np.arange(len(t))
+        small = -np.log(p[rows, t])
         value, large = seen[0]["value"], seen[1]["value"]
         example = f"For small scores the loss should be {small.mean():.4f}; yours is {value:.4f}."
         if not np.isclose(value, small.mean(), atol=1e-6):
@@ -242,12 +259,16 @@ class StableLoss(Exercise):
             return StableLoss.fits(_which_infinity(seen[1]["grad"], t), example)
         if not np.isclose(large, 1000.0):
             return StableLoss.fits("a-little-added", example)
+        if not np.isclose(seen[2]["value"], (1000.0 + (len(t) - 1) * np.log(3)) / len(t)):
+            return StableLoss.not_right(
+                "Right where all rows are alike, not where one row has large scores and the others small ones."
+            )
         true = p.copy()
         true[rows, t] -= 1
         grad = seen[0]["grad"]
         return (
             StableLoss.right("Right, for small scores and for 1000.")
-            if grad is not None and np.allclose(grad, true / 4, atol=1e-6)
+            if grad is not None and np.allclose(grad, true / len(t), atol=1e-6)
             else StableLoss.not_right("The value is right, its gradient is not.")
         )
 
@@ -457,8 +478,9 @@ class Momentum(Exercise):
 
     @staticmethod
     def inputs(rng: np.random.Generator) -> dict[str, Any]:
-        """A start, and a bowl."""
-        return {"p": rng.normal(size=3), "bowl": rng.uniform(0.5, 2, size=3)}
+        """A start, a bowl, the length of a step and the momentum."""
+        found = {"p": rng.normal(size=3), "bowl": rng.uniform(0.5, 2, size=3)}
+        return found | {"lr": float(rng.uniform(0.03, 0.06)), "mu": float(rng.uniform(0.7, 0.9))}
 
     @staticmethod
     def probe(answer: dict[str, Any], inputs: dict[str, Any]) -> Any:
@@ -468,7 +490,7 @@ class Momentum(Exercise):
         p, bowl = torch.tensor(inputs["p"]), torch.tensor(inputs["bowl"])
         v = torch.zeros_like(p)
         for _ in range(20):
-            got = answer["step"](p, v, bowl * p, 0.05, 0.9)
+            got = answer["step"](p, v, bowl * p, inputs["lr"], inputs["mu"])
             if not isinstance(got, (tuple, list)) or len(got) != 2 or not all(isinstance(t, torch.Tensor) for t in got):
                 return None
             p, v = got
@@ -482,7 +504,8 @@ class Momentum(Exercise):
         if seen is None:
             return Momentum.not_right("`step` should return two tensors: the new p and the new v.")
         p, bowl = torch.tensor(inputs["p"], requires_grad=True), torch.tensor(inputs["bowl"])
-        optimizer = torch.optim.SGD([p], lr=0.05, momentum=0.9)
+        lr, mu = inputs["lr"], inputs["mu"]
+        optimizer = torch.optim.SGD([p], lr=lr, momentum=mu)
         for _ in range(20):
             optimizer.zero_grad()
             (bowl * p * p / 2).sum().backward()
@@ -490,10 +513,10 @@ class Momentum(Exercise):
         if np.allclose(seen, p.detach().numpy()):
             return Momentum.right("Right: equal to torch after 20 steps.")
         forms = {
-            "averages": lambda p, v, g: (p - 0.05 * (0.9 * v + 0.1 * g), 0.9 * v + 0.1 * g),
-            "only-the-last-one": lambda p, v, g: (p - 0.05 * (0.9 * v + g), g),
-            "old-speed": lambda p, v, g: (p - 0.05 * v, 0.9 * v + g),
-            "looks-ahead": lambda p, v, g: (p - 0.05 * (g + 0.9 * (0.9 * v + g)), 0.9 * v + g),
+            "averages": lambda p, v, g: (p - lr * (mu * v + (1 - mu) * g), mu * v + (1 - mu) * g),
+            "only-the-last-one": lambda p, v, g: (p - lr * (mu * v + g), g),
+            "old-speed": lambda p, v, g: (p - lr * v, mu * v + g),
+            "looks-ahead": lambda p, v, g: (p - lr * (g + mu * (mu * v + g)), mu * v + g),
         }
         for word, form in forms.items():
             q, v = inputs["p"], np.zeros(3)
@@ -533,7 +556,7 @@ class ReadDigits(Exercise):
     title = "Read digits"
     core = False
     points = 3
-    seconds = 60.0
+    seconds = promised_seconds = 60.0
     question = """
         Write `train(images, labels)`: images (N, 64) float32 between 0 and 1, labels (N,). It returns a **function** that takes images and gives labels. It has to be right for at least 90 % of digits that it
         has never seen, within a minute. How you train is up to you.
@@ -564,18 +587,23 @@ class ReadDigits(Exercise):
 
     @staticmethod
     def inputs(rng: np.random.Generator) -> dict[str, Any]:
-        """1000 digits to learn from, 300 others to read; the labels of these stay with the judge."""
+        """1000 digits to learn from, 300 others to read; the labels of these stay with the judge.
+
+        Which label stands for which digit is shuffled: the labels of `gradlab.datasets` are of no use here.
+        """
         from gradlab import datasets
 
         data = datasets.digits()
         images, labels = data.images.numpy().reshape(-1, 64), data.labels.numpy()
         order = rng.permutation(len(labels))
         seen, new = order[:1000], order[1000:1300]
+        label = rng.permutation(10)
         return {
             "images": images[seen].astype(np.float32),
-            "labels": labels[seen],
+            "labels": label[labels[seen]],
             "new": images[new].astype(np.float32),
             "places": new,
+            "label": label,
         }
 
     @staticmethod
@@ -596,13 +624,19 @@ class ReadDigits(Exercise):
 
         if seen is None:
             return ReadDigits.not_right("`train` should return a function that reads images.")
-        labels = datasets.digits().labels.numpy()[inputs["places"]]
+        labels = inputs["label"][datasets.digits().labels.numpy()[inputs["places"]]]
         if seen.shape == (len(labels), 10):
             return ReadDigits.fits("scores-for-labels")
+        if seen.shape == (10,):
+            return ReadDigits.fits("wrong-axis", "For 300 images there are ten answers.")
         if seen.shape != labels.shape:
-            return ReadDigits.fits("wrong-axis", f"300 images, and your answer has shape {seen.shape}.")
+            return ReadDigits.not_right(
+                f"One label for each image is wanted, in one row; your answer has shape {seen.shape}."
+            )
         share = float((seen == labels).mean())
         words = f"{share:.1%} of 300 new digits are right."
         if share >= 0.9:
             return ReadDigits.right(f"Right: {words}")
+        if share < 0.04:
+            return ReadDigits.not_right(f"Guessing would do better: {words} Is what you return the label itself?")
         return ReadDigits.fits("never-learns" if share < 0.2 else "stopped-too-early", words)

@@ -225,6 +225,7 @@ class _Room:
         self.ran: set[int] = set()
         self.preludes: set[str] = set()
         self.probed = False
+        self.seconds = run.bundle.timeout
 
     def is_unspoilt_for(self, plan: dict[str, Any]) -> bool:
         """True when nothing has run here that could have changed what the plan's cells use."""
@@ -236,6 +237,7 @@ class _Room:
         if self.child is None:
             self.child = self.sandbox.fork()
         entry = self.of.grading.catalog[id]
+        self.seconds = max(self.of.bundle.timeout, entry["promised_seconds"])
         if entry["prelude"] not in self.preludes:
             self.preludes.add(entry["prelude"])
             self._cell(entry["prelude"], "<prelude>")
@@ -269,7 +271,7 @@ class _Room:
     def _ask(self, kind: bytes, body: bytes) -> Reply:
         if self.child is None:
             return Reply("killed")
-        reply = self.child.ask(kind, body, self.of.bundle.timeout)
+        reply = self.child.ask(kind, body, self.seconds)
         if not reply.alive:
             self.leave()
         return reply
@@ -279,7 +281,7 @@ class _Room:
         grading = self.of.grading
         if not reply.alive:
             status = "timeout" if reply.kind == "timeout" else "killed"
-            return grading._outcome(id, status, _SAYINGS[reply.kind].format(seconds=self.of.bundle.timeout))
+            return grading._outcome(id, status, _SAYINGS[reply.kind].format(seconds=self.seconds))
         try:
             verdict = self.of.judge.judge(id, self.of.bundle.seed, reply.kind, reply.body, knowing)
         except JudgeError:

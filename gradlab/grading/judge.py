@@ -249,7 +249,7 @@ class _Bench:
         if cells[place].code.syntax_error:
             return plan | _outcome("error", f"This is not Python yet: {cells[place].code.syntax_error}.")
         others = frozenset(answers.values()) - {place}
-        needs = notebooks.needed_cells(cells, place, self.provided[id], others)
+        needs = notebooks.needed_cells(cells, place, self.provided[id], others, exercise.names)
         forbidden = notebooks.forbidden_name(cells, needs, exercise.forbids)
         if forbidden is not None:
             words = f"This exercise is done without `{forbidden}`: that is what you are building."
@@ -288,9 +288,10 @@ class _Bench:
 
 _TEACHING = frozenset(("check", "hint", "predict", "reveal", "progress"))
 _UNREADABLE = "Your answer gave back something that this check cannot read. Look at what it returns."
-_UNUSABLE = "Your answer ran, but what it gives back or leaves cannot be used: "
+_UNUSABLE = "Your answer cannot be called as asked, or what it gives back or leaves cannot be used: "
 _EXCEPTIONS = frozenset(name for name, value in vars(builtins).items() if isinstance(value, type))
 _KNOWN_TYPES = _EXCEPTIONS | {"None", "function", "method", "module", "generator", "ndarray", "Tensor", "Parameter"}
+_UNTOLD_ERROR = "It raised for inputs that the answer had not seen. The check in the lesson shows you such a case."
 _UNTOLD = "Not right for inputs that the answer had not seen. The check in the lesson shows you such a case."
 _WORDS = {
     "callable": "a function",
@@ -318,7 +319,9 @@ def _entry(exercise: Any, probe: str) -> dict[str, Any]:
         "names",
         "kind",
         "evidence",
+        "promised_seconds",
         "hints",
+        "misconceptions",
         "prelude",
         "forbids",
     )
@@ -328,12 +331,15 @@ def _entry(exercise: Any, probe: str) -> dict[str, Any]:
 def _told(exercise: Any, verdict: Any) -> str:
     """What a student is told of a verdict. In a notebook a check shows an example; here that would be a hidden input."""
     from gradlab.exercises import Exercise
+    from gradlab.exercises._tables import TableExercise
 
-    if verdict.misconception:
+    if verdict.misconception and not issubclass(exercise, TableExercise):  # a table's message says which cells, no more
         return str(exercise.misconceptions.get(verdict.misconception, verdict.misconception))
     message = str(verdict.message)
     has_inputs = exercise.inputs is not Exercise.inputs
-    return _UNTOLD if has_inputs and not verdict.passed and re.search(r"\d", message) else message
+    if not has_inputs or verdict.passed or not re.search(r"\d", message):
+        return message
+    return _UNTOLD_ERROR if verdict.status == "error" else _UNTOLD
 
 
 def _outcome(status: str, message: str) -> dict[str, Any]:

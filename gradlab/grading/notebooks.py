@@ -51,7 +51,7 @@ def read_cells(content: bytes) -> list[Cell]:
         ]
     if not isinstance(cells, list):
         raise UnreadableError("this is no notebook: it has no cells")
-    return [found for cell in cells[:MAX_CELLS] if (found := _code_cell(cell)) is not None]
+    return _code_cells(cells[:MAX_CELLS])
 
 
 def _json(text: str) -> Any:
@@ -113,7 +113,26 @@ def _text(content: bytes) -> str:
         return content.decode("cp1252", "replace")
 
 
-def _code_cell(cell: Any) -> Cell | None:
+def _code_cells(cells: list[Any]) -> list[Cell]:
+    """The code cells but those that only check, each with the exercise that the next check below it is for."""
+    found: list[Cell] = []
+    check = None
+    for cell in reversed(cells):
+        ours = _ours(cell)
+        if "check" in ours:
+            check = ours["check"] if isinstance(ours["check"], str) else None
+        elif (code := _code_cell(cell, ours.get("exercise"), check)) is not None:
+            found.append(code)
+    return found[::-1]
+
+
+def _ours(cell: Any) -> dict[str, Any]:
+    metadata = cell.get("metadata") if isinstance(cell, dict) and cell.get("cell_type") == "code" else None
+    ours = metadata.get("gradlab") if isinstance(metadata, dict) else None
+    return ours if isinstance(ours, dict) else {}
+
+
+def _code_cell(cell: Any, exercise: Any, check: str | None) -> Cell | None:
     if not isinstance(cell, dict) or cell.get("cell_type") != "code":
         return None
     source = cell.get("source", cell.get("input", ""))
@@ -121,19 +140,16 @@ def _code_cell(cell: Any) -> Cell | None:
         source = "".join(part for part in source if isinstance(part, str))
     if not isinstance(source, str):
         return None
-    metadata = cell.get("metadata")
-    ours = metadata.get("gradlab") if isinstance(metadata, dict) else None
-    exercise = ours.get("exercise") if isinstance(ours, dict) else None
-    is_check = isinstance(ours, dict) and "check" in ours
-    return None if is_check else Cell(source, exercise if isinstance(exercise, str) else None)
+    return Cell(source, exercise if isinstance(exercise, str) else None, check)
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One code cell: its source as the student wrote it, and the exercise that its metadata names."""
+    """One code cell: its source as the student wrote it, the exercise that its metadata names, and the next check's."""
 
     source: str
     exercise: str | None = None
+    check: str | None = None
 
     @cached_property
     def code(self) -> Code:
@@ -183,12 +199,25 @@ def _parse(source: str) -> tuple[ast.Module, str]:
     try:
         return ast.parse(source), source
     except SyntaxError:
+        source = _without_prompts(source)
         lines = [re.sub(r"^(\s*)(%|!|\?|.*\?\s*$).*", r"\1pass", line) for line in source.split("\n")]
         lines = [re.sub(r"^(\s*\w+\s*=\s*)[%!].*", r"\1None", line) for line in lines]
         without = "\n".join(lines)
         with contextlib.suppress(SyntaxError):
             return ast.parse(without), without
         raise
+
+
+def _without_prompts(source: str) -> str:
+    """As IPython takes a cell: without an indent that all lines share, and without the prompts of a session.
+
+    >>> _without_prompts(">>> def f():\\n...     return 1"), _without_prompts("  x = 1\\n  y = 2")
+    ('def f():\\n    return 1', 'x = 1\\ny = 2')
+    """
+    source = textwrap.dedent(source)
+    if not re.match(r"\s*(>>>|In \[\d+\]:)", source):
+        return source
+    return re.sub(r"^(>>> ?|\.\.\. ?|In \[\d+\]: ?| *\.\.\.: ?)", "", source, flags=re.MULTILINE)
 
 
 def _names(tree: ast.Module, table: symtable.SymbolTable) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
@@ -263,8 +292,10 @@ def _changes(statement: ast.stmt) -> Iterable[str]:
 def find_answer(cells: Sequence[Cell], id: str, names: Sequence[str], stub: str) -> int | None:
     """Which cell holds the answer: the last that its metadata names, else the last that defines the names.
 
-    A learner may leave the given cell as it was and answer in one of their own: then that one counts. Another lesson's
-    notebook has no answer to this one's exercises, whatever names its cells define.
+    A learner may leave the given cell as it was and answer in one of their own: then that one counts. An answer may be
+    spread over the cells above its check, or go on there below the given one: then the last of them counts, and
+    `needed_cells` finds the others. Another lesson's notebook has no answer to this one's exercises, whatever names
+    its cells define.
     """
     wanted = set(names)
     marked = [i for i, cell in enumerate(cells) if cell.exercise == id]
@@ -276,10 +307,17 @@ def find_answer(cells: Sequence[Cell], id: str, names: Sequence[str], stub: str)
         for i in marked
         if not is_stub(cells[i], stub) and (cells[i].code.syntax_error or wanted & cells[i].code.defined)
     ]
-    for candidates in (answered, own, marked):
-        if candidates:
-            return candidates[-1]
-    return None
+    place = next((candidates[-1] for candidates in (answered, own, marked) if candidates), None)
+    parts = [
+        i for i, cell in enumerate(cells) if cell.check == id and cell.exercise in (None, id) and _binds(cell, wanted)
+    ]
+    if place is not None:
+        return parts[-1] if parts and parts[-1] > place and cells[place].check == id else place
+    return parts[-1] if wanted <= {name for i in parts for name in cells[i].code.defined} else None
+
+
+def _binds(cell: Cell, names: set[str]) -> bool:
+    return bool(names & (cell.code.defined | cell.code.changed)) and not cell.code.syntax_error
 
 
 def _lesson(id: str) -> str:
@@ -304,13 +342,16 @@ def _shape(source: str) -> str:
         return ""
 
 
-def needed_cells(cells: Sequence[Cell], answer: int, provided: frozenset[str], avoid: frozenset[int]) -> list[int]:
+def needed_cells(
+    cells: Sequence[Cell], answer: int, provided: frozenset[str], avoid: frozenset[int], names: Sequence[str] = ()
+) -> list[int]:
     """The answer's cell, and the earlier cells that define or change what it uses, and what those use, in order.
 
-    `provided` names are there anyway. `avoid` are cells that answer other exercises: they come in only by definition.
+    So do those that define what the answer's cell leaves out of `names`. `provided` names are there anyway. `avoid` are
+    cells that answer other exercises: they come in only by definition.
     """
     needed = {answer}
-    todo = [(name, answer) for name in cells[answer].code.used]
+    todo = [(name, answer) for name in cells[answer].code.used | (set(names) - cells[answer].code.defined)]
     seen = set()
     while todo:
         name, before = todo.pop()

@@ -103,8 +103,8 @@ def index_page(
 ) -> str:
     """The teacher's page: who did what, where the class stumbles, and over what."""
     columns = [(entry, Counter(_outcome(result, entry["id"]).status for result in results)) for entry in catalog]
-    stumbles: Counter[tuple[str, str | None, str]] = Counter(
-        (outcome.id, outcome.misconception, outcome.message)
+    stumbles: Counter[tuple[str, str]] = Counter(
+        (outcome.id, outcome.misconception)
         for result in results
         for outcome in result.exercises
         if outcome.misconception
@@ -115,7 +115,7 @@ def index_page(
         .render(
             results=results,
             columns=columns,
-            misconceptions=_by_misconception(stumbles),
+            misconceptions=_by_misconception(stumbles, {entry["id"]: entry["misconceptions"] for entry in catalog}),
             statuses=STATUSES,
             signs=SIGNS,
             words=WORDS,
@@ -130,15 +130,12 @@ def index_page(
     )
 
 
-def _by_misconception(stumbles: Counter[tuple[str, str | None, str]]) -> list[tuple[str, str, str, int]]:
+def _by_misconception(
+    stumbles: Counter[tuple[str, str]], words: dict[str, dict[str, str]]
+) -> list[tuple[str, str, str, int]]:
     """Exercise, misconception, its message, how many; the commonest first."""
-    counts: Counter[tuple[str, str]] = Counter()
-    words: dict[tuple[str, str], str] = {}
-    for (id, misconception, message), count in stumbles.items():
-        counts[id, str(misconception)] += count
-        words.setdefault((id, str(misconception)), message)
-    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    return [(id, name, words[id, name], count) for (id, name), count in ordered]
+    ordered = sorted(stumbles.items(), key=lambda item: (-item[1], item[0]))
+    return [(id, name, words.get(id, {}).get(name, ""), count) for (id, name), count in ordered]
 
 
 def gradescope(result: Result, entries: dict[str, dict[str, Any]]) -> dict[str, Any]:

@@ -271,7 +271,9 @@ def test_no_hidden_input_comes_out_through_the_name_of_a_type(grader, tools):
 def test_what_the_check_raises_is_not_said_of_the_answer(grader, tools):
     source = "def tanh_back(g, x, out):\n    return (g * (1 - out * out)).requires_grad_()"
     message = grader(tools.answered(source)).exercises[0].message
-    assert message == "Your answer ran, but what it gives back or leaves cannot be used: `RuntimeError`."
+    assert message == (
+        "Your answer cannot be called as asked, or what it gives back or leaves cannot be used: `RuntimeError`."
+    )
 
 
 def test_a_cell_that_only_compiles_in_a_function_is_no_python(grader, tools):

@@ -54,6 +54,42 @@ def test_an_answer_in_a_cell_of_ones_own_below_the_untouched_stub_counts(grader,
     assert grader.statuses(tools.notebook(*cells))["91-2"] == "passed"
 
 
+SPLIT = {
+    "one function a cell": ["class Memory:\n    pass", "class Saved:\n    pass"],
+    "below the given cell": [("Memory = Saved = ...",), "Memory = 1", "Saved = 2"],
+    "finished in a cell below": [("Memory = Saved = []",), "Memory.append(1)"],
+}
+
+
+@pytest.mark.parametrize("name", SPLIT)
+def test_an_answer_may_be_spread_over_the_cells_above_its_check(name, tools):
+    pieces = [tools.code(piece[0], "08-4") if isinstance(piece, tuple) else tools.code(piece) for piece in SPLIT[name]]
+    check = tools.code('check("08-4")', gradlab={"check": "08-4"})
+    cells = read_cells(tools.notebook(*pieces, check, tools.code("Memory = 'a demonstration'")))
+    place = find_answer(cells, "08-4", ("Saved", "Memory"), "Memory = Saved = ...")
+    needed = needed_cells(cells, place, frozenset(), frozenset(), ("Saved", "Memory"))
+    assert needed == [i for i, piece in enumerate(pieces) if piece["source"] != "Memory = Saved = ..."]
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["    total = 3\n    def f(values):\n        return 1", ">>> total = 3\n>>> def f(values):\n...     return 1"],
+)
+def test_an_indent_and_prompts_are_taken_off_as_ipython_does(source):
+    code = Code.of(source)
+    assert (code.syntax_error, code.defined) == ("", {"total", "f"})
+
+
+def test_switches_in_a_cell_have_no_say_in_its_check(grader, tools):
+    source = "torch.set_grad_enabled(False)\ntorch.set_default_dtype(torch.float16)\n" + tools.RIGHT["91-3"]
+    assert grader.statuses(tools.answered(**{"91-3": source}))["91-3"] == "passed"
+
+
+def test_a_place_left_open_inside_a_list_is_not_yet(grader, tools):
+    outcome = grader(tools.answered(**{"91-2": "table = {'before': [3, ...], 'after': 6.0}"})).exercises[1]
+    assert (outcome.status, outcome.message) == ("not-yet", "Still `...` in `table`: before.")
+
+
 def test_check_cells_are_not_needed_and_do_nothing(grader, tools):
     check = {
         "cell_type": "code",

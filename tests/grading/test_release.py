@@ -44,8 +44,7 @@ def test_plain_notebooks_have_stubs_and_no_outputs(tmp_path):
 def test_an_unknown_lesson_is_named(tmp_path, capsys):
     assert main(["release", "77", "--to", str(tmp_path)]) == 1
     assert "no lesson '77'" in capsys.readouterr().err
-    lessons = sorted({exercise.lesson for exercise in exercises.all()})
-    assert main(["release", *lessons, "--to", str(tmp_path)]) == 1
+    assert main(["release", "--to", str(tmp_path)]) == 1
 
 
 @pytest.mark.sandbox

@@ -82,6 +82,7 @@ class _Session:
         if unready is not None:
             return STATE, _encode(unready)
         self.has_seen_inputs = True
+        _usual_modes()
         room: dict[str, Any] = {"__name__": "__probe__"}
         _exec(_compile(task["source"], "<probe>", "exec", _LAZY_ANNOTATIONS, dont_inherit=True), room)
         answer = {name: self.namespace[name] for name in task["names"]}
@@ -95,6 +96,14 @@ class _Session:
             first = (str(error).strip().splitlines() or [""])[0]
             text = _ADDRESS.sub("0x...", first)[:220]
         return {"type": name if name in self.exceptions else "", "text": text, "line": _line(error)}
+
+
+def _usual_modes() -> None:
+    """Gradients on and torch's own default dtype, as in a lesson's check: a cell's switches have no say in it."""
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        torch.set_grad_enabled(True)
+        torch.set_default_dtype(torch.float32)
 
 
 def _line(error: BaseException) -> int | None:
@@ -118,13 +127,22 @@ def unfinished(namespace: dict[str, Any], names: list[str], kind: str) -> dict[s
         value = namespace[name]
         if value is ...:
             return {"state": "ellipsis", "name": name, "detail": ""}
-        pairs = value.items() if type(value) is dict else enumerate(value) if type(value) in (list, tuple) else ()
-        blanks = [str(key) for key, inner in pairs if inner is ...]
+        blanks = _blanks(value)
         if blanks:
             return {"state": "blank", "name": name, "detail": ", ".join(blanks)[:200]}
         if not _is_kind(value, kind):
             return {"state": "kind", "name": name, "detail": "None" if value is None else type(value).__name__[:60]}
     return None
+
+
+def _blanks(value: Any, depth: int = 0) -> list[str]:
+    """The places of a dict or list that hold `...`, also inside lists in them, as deep as a table goes."""
+    pairs = value.items() if type(value) is dict else enumerate(value) if type(value) in (list, tuple) else ()
+    return [
+        str(key)
+        for key, inner in pairs
+        if inner is ... or (depth < 3 and type(inner) in (list, tuple) and _blanks(inner, depth + 1))
+    ]
 
 
 def _is_kind(value: Any, kind: str) -> bool:
