@@ -1,5 +1,6 @@
 """A whole run: resumed after any end, the same with any executor, no result lost."""
 
+import contextlib
 import json
 import os
 import random
@@ -152,23 +153,30 @@ def test_the_teacher_is_told_of_every_file(tmp_path, tools):
     )
 
 
-def _grader_processes(mark):
-    found = []
-    for entry in os.listdir("/proc"):
-        try:
-            with open(f"/proc/{entry}/cmdline", "rb") as file:
-                line = file.read()
-        except OSError:
-            continue
-        if entry.isdigit() and (mark.encode() in line or b"grading.sandbox.zygote" in line or b"grading.judge" in line):
-            found.append(int(entry))
-    return set(found)
+def _processes():
+    """Of each process on the machine: its parent, and its number with the time it began, by which to know it again."""
+    found = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            fields = path.read_text().rpartition(")")[2].split()
+            if fields[0] != "Z":
+                found[int(path.parent.name)] = int(fields[1]), (int(path.parent.name), fields[19])
+    return found
+
+
+def _started_by(pid):
+    """What a process has started, and what that has."""
+    processes = _processes()
+    found = {pid}
+    while more := {child for child, (parent, _) in processes.items() if parent in found} - found:
+        found |= more
+    return {processes[child][1] for child in found - {pid}}
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_after_kill_9_the_next_run_gives_the_same_results(finished, tools, tmp_path, workers):
     folder, out = finished
-    before = _grader_processes(str(tmp_path))
+    started = set()
     rng = random.Random(int(workers))
     command = [*COMMAND, str(folder), "--out", str(tmp_path / "out"), "--exercises", str(QUICK_COURSE), "--seed", "5"]
     for killed in range(2):
@@ -177,12 +185,15 @@ def test_after_kill_9_the_next_run_gives_the_same_results(finished, tools, tmp_p
         )
         wait_for(3 * (killed + 1), tmp_path / "out", process)
         time.sleep(rng.random() * 0.05)
+        process.send_signal(signal.SIGSTOP)  # so that it starts nothing more
+        started |= _started_by(process.pid)
         process.send_signal(signal.SIGKILL)
         process.wait()
+    assert len(started) >= 4, "the grader has a judge and a sandbox"
     deadline = time.monotonic() + 30
-    while _grader_processes(str(tmp_path)) - before and time.monotonic() < deadline:
+    while (left := started & {known for _, known in _processes().values()}) and time.monotonic() < deadline:
         time.sleep(0.1)
-    assert not _grader_processes(str(tmp_path)) - before, "something outlived the grader"
+    assert not left, "something outlived the grader"
     done = run(folder, tmp_path / "out", tools, "--workers", workers)
     assert done.returncode == 0, done.stderr
     assert timeless(tmp_path / "out") == timeless(out)
