@@ -94,7 +94,9 @@ def batch_norm(
     if not training and (running_mean is None or running_var is None):
         raise RuntimeError("running_mean and running_var must be defined in evaluation mode")
     if not input.numel():
-        return input + 0 if weight is None else input * shape.reshape(weight, [1, -1] + [1] * (input.ndim - 2))
+        out = shape.copied(input)
+        out = out if weight is None else out * weight[0]
+        return out if bias is None else out + bias[0]
     if input.ndim < 2:
         raise IndexError(f"Dimension out of range: batch_norm takes a batch of channels, got shape {list(input.shape)}")
     if training and running_mean is not None:
